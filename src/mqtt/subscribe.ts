@@ -9,6 +9,13 @@ import { utf8Size } from './utf8.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 /**
+ * Topic Filters of one SUBSCRIBE or UNSUBSCRIBE; a packet with more is refused by 0x97. A packet is
+ * handled in one turn of the event loop: two hundred thousand short Topic Filters in a megabyte
+ * would hold up all other clients for half a second.
+ */
+export const MAXIMUM_TOPIC_FILTERS = 1_000
+
+/**
  * Reads a SUBSCRIBE. Its Topic Filters are valid, in MQTT 5 also the shared ones. MQTT 3.1.1 has no
  * shared subscriptions: there `parseSharedSubscription` may still return 'invalid'.
  */
@@ -18,9 +25,14 @@ export function decodeSubscribe(cursor: PacketCursor, protocolVersion: ProtocolV
   if (cursor.remaining === 0) cursor.protocolError('there is no Topic Filter') // [MQTT-3.8.3-2] [MQTT311-3.8.3-3]
   const subscriptions: SubscriptionRequest[] = []
   while (cursor.remaining > 0) {
+    if (subscriptions.length === MAXIMUM_TOPIC_FILTERS) refuseTooMany(cursor)
     subscriptions.push(protocolVersion === 5 ? readSubscription5(cursor) : readSubscription4(cursor))
   }
   return { type: 'subscribe', packetId, subscriptions, properties }
+}
+
+export function refuseTooMany(cursor: PacketCursor): never {
+  return cursor.fail(ReasonCodes.quotaExceeded, `there are more than ${MAXIMUM_TOPIC_FILTERS} Topic Filters`)
 }
 
 /** Reads a Topic Filter of SUBSCRIBE or UNSUBSCRIBE. */

@@ -3,7 +3,7 @@ import type { PacketCursor } from './packet-cursor.ts'
 import { PacketWriter } from './packet-writer.ts'
 import type { ProtocolVersion, UnsubscribePacket } from './packet.ts'
 import { decodeProperties, propertiesSize, writeProperties } from './properties.ts'
-import { readTopicFilter } from './subscribe.ts'
+import { MAXIMUM_TOPIC_FILTERS, readTopicFilter, refuseTooMany } from './subscribe.ts'
 import { utf8Size } from './utf8.ts'
 import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
@@ -13,7 +13,10 @@ export function decodeUnsubscribe(cursor: PacketCursor, protocolVersion: Protoco
   const properties = protocolVersion === 5 ? decodeProperties(cursor, 'unsubscribe') : undefined
   if (cursor.remaining === 0) cursor.protocolError('there is no Topic Filter') // [MQTT-3.10.3-2] [MQTT311-3.10.3-2]
   const topicFilters: string[] = []
-  while (cursor.remaining > 0) topicFilters.push(readTopicFilter(cursor))
+  while (cursor.remaining > 0) {
+    if (topicFilters.length === MAXIMUM_TOPIC_FILTERS) refuseTooMany(cursor)
+    topicFilters.push(readTopicFilter(cursor))
+  }
   return { type: 'unsubscribe', packetId, topicFilters, properties }
 }
 
