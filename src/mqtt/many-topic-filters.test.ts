@@ -9,8 +9,13 @@ import { MAXIMUM_TOPIC_FILTERS } from './subscribe.ts'
 const texts = (count: number): string[] => Array.from({ length: count }, (_, index) => `a/${index}`)
 
 function subscribe(count: number): ClientPacket {
-  const options = { qos: 1, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
-  const subscriptions = texts(count).map((topicFilter) => ({ topicFilter, ...options }))
+  const subscriptions = texts(count).map((topicFilter) => ({
+    topicFilter,
+    qos: 1 as const,
+    noLocal: false,
+    retainAsPublished: false,
+    retainHandling: 0 as const,
+  }))
   return { type: 'subscribe', packetId: 1, subscriptions }
 }
 

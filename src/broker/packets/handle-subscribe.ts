@@ -180,8 +180,11 @@ function subscribeAll(
       reasonCodes: outcomes.map(({ reasonCode }) => reasonCode), // [MQTT-3.8.4-6]
       properties: connection.reasonProperties(reasonOf(outcomes, wishes, why)),
     })
+    // The same Topic Filter may stand in the packet a thousand times: its retained messages are
+    // looked for once.
+    const last = new Map(outcomes.map(({ subscription }) => [subscription?.topicFilter, subscription]))
     for (const [index, { subscription }] of outcomes.entries()) {
-      if (subscription === undefined) continue
+      if (subscription === undefined || last.get(subscription.topicFilter) !== subscription) continue
       const { sinceMs } = pasts[index] ?? ALL_PAST
       const messages = parts.retained
         .match(subscription.topicFilter, parts.clock.steady())
