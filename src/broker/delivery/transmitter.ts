@@ -24,6 +24,9 @@ import type { Outlet, Reader } from '../sessions/reader.ts'
  */
 type Grant = Pick<Target, 'qos' | 'subscriptionIdentifiers'>
 
+/** Bytes that may be in flight to each client of a tenant that is held back. */
+const HELD_BACK_INFLIGHT_BYTES = 65_536
+
 /** The form in which a message is sent to one reader. */
 interface Form {
   readonly qos: QoS
@@ -261,7 +264,8 @@ export class Transmitter implements Outlet {
 
   /** Room for one more message that has to be acknowledged, and for its bytes. */
   #hasWindow(session: Session): boolean {
-    return session.inflightBytes < this.#maximumInflightBytes && hasPlace(session)
+    const maximum = session.memory.isHeldBack ? HELD_BACK_INFLIGHT_BYTES : this.#maximumInflightBytes
+    return session.inflightBytes < maximum && hasPlace(session)
   }
 
   /** Treats the message as if it had been sent and acknowledged [MQTT-3.1.2-25]. */

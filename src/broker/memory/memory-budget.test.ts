@@ -80,7 +80,7 @@ describe('above the budget of the process', () => {
 })
 
 /** The tenant `greedy` has some 10 MiB in flight, and the process is above its budget. */
-async function greedyScene(): Promise<Harness> {
+async function greedyScene(): Promise<Harness & { readonly reader: TestClient; readonly publisher: TestClient }> {
   const clock = new ManualClock()
   const memory = { maximumBytes: 1, residentBytes: () => 2 }
   const harness = await createHarness({ clock, memory, limits: { maximumInflightBytes: 100 * MIB } })
@@ -92,7 +92,7 @@ async function greedyScene(): Promise<Harness> {
   }
   assert.ok(harness.broker.memoryOf('greedy') > 9 * MIB)
   clock.advance(harness.broker, 1)
-  return harness
+  return { ...harness, reader, publisher }
 }
 
 describe('a tenant that is held back', () => {
@@ -111,6 +111,18 @@ describe('a tenant that is held back', () => {
     assert.equal(await other.subscribe('b', { qos: 1 }), 1)
     other.publish('b', 'retained', { qos: 1, retain: true })
     assert.equal((await other.next('publish')).payload.toString(), 'retained')
+  })
+})
+
+describe('a reader of a tenant that is held back', () => {
+  it('gets nothing more until it acknowledges, and then everything', async () => {
+    const { reader, publisher } = await greedyScene()
+    const received: number[] = []
+    while (received.length < 20) received.push((await reader.next('publish')).packetId)
+    await publishFully(publisher, 'a', 'one more')
+    assert.deepEqual(await reader.sync(), [])
+    for (const packetId of received) reader.acknowledge('puback', packetId)
+    assert.equal((await reader.next('publish')).payload.toString(), 'one more')
   })
 })
 
