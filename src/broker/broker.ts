@@ -128,7 +128,7 @@ export class Broker implements Publisher, Dispatcher {
     const index = new SubscriptionIndex(engine.partitions)
     const refusals = new Refusals(shared)
     const deadlines = new Deadlines(clock.steady())
-    const shares = new LogShares({ clock, log, maximumBytes: limits.maximumBytesTowardLog })
+    const shares = new LogShares({ clock, log, counters, maximumBytes: limits.maximumBytesTowardLog })
     const way = new StateWrites(engine, shares)
     const tails = (): readonly number[] => delivery.tails
     const store = engine.isDurable ? new SessionStore({ engine, way, log, clock, tails }) : undefined

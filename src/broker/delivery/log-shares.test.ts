@@ -5,6 +5,8 @@ import { setImmediate } from 'node:timers/promises'
 import { TestClock } from '../../clock.testing.ts'
 import { silentLogger } from '../../logger.ts'
 import type { EngineFailure } from '../ports/engine.ts'
+import { createCounters } from '../ports/counters.ts'
+import type { Counters } from '../ports/counters.ts'
 import { LogShares } from './log-shares.ts'
 import type { LogShare, SharedAppend } from './log-shares.ts'
 
@@ -41,6 +43,7 @@ interface Scene {
   /** The fields of the warnings that were logged. */
   readonly told: readonly string[]
   readonly shares: LogShares
+  readonly counters: Counters
   /** Adds messages of the tenant. Returns them. */
   readonly add: (tenant: string, count: number, bytes?: number, isLossy?: boolean) => readonly TestAppend[]
   /** The bytes of the tenant that the engine has. */
@@ -53,12 +56,14 @@ function setUp(maximumBytes = 1_200): Scene {
   const told: string[] = []
   const log = { ...silentLogger, warn: (fields: object) => void told.push(JSON.stringify(fields)) }
   const clock = new TestClock()
-  const shares = new LogShares({ clock, log, maximumBytes })
+  const counters = createCounters()
+  const shares = new LogShares({ clock, log, counters, maximumBytes })
   const appends = new Map<string, TestAppend[]>()
   const startedOf = (tenant: string): readonly TestAppend[] =>
     (appends.get(tenant) ?? []).filter(({ share }) => share !== undefined)
   return {
     clock,
+    counters,
     shares,
     told,
     add: (tenant, count, bytes = 10, isLossy = false) => {
@@ -239,12 +244,13 @@ describe('the messages that wait', () => {
   })
 
   it('leave half of the bytes to messages that are acknowledged', async () => {
-    const { shares, add } = setUp()
+    const { shares, counters, add } = setUp()
     const lossy = add('a', 300, 10, true)
     const acknowledged = add('a', 40)
     await setImmediate()
     assert.deepEqual([refusedOf(lossy), refusedOf(acknowledged)], [300 - 60 - 60, 0])
     assert.deepEqual(shares.usage('a'), { bytes: 600, heldBytes: 1_000, refusedMessages: 180 })
+    assert.equal(counters.publishesOverShare, 180)
   })
 
   it('are logged for their tenant when some are refused, once a minute', async () => {

@@ -10,6 +10,7 @@ import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import type { EngineFailure } from '../ports/engine.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { Counters } from '../ports/counters.ts'
 import { OverShare } from './over-share.ts'
 
 /**
@@ -80,6 +81,7 @@ export interface LogShareUsage {
 export interface LogSharesOptions {
   readonly clock: Clock
   readonly log: Logger
+  readonly counters: Pick<Counters, 'publishesOverShare'>
   /**
    * Bytes of the room that the tenants share. Half as many again are for tenants with nothing on
    * its way: the first message of a tenant goes to the log even if other tenants have left less
@@ -101,9 +103,9 @@ export class LogShares {
   #isTurnPlanned = false
   #sweptAtMs: number = -Infinity
 
-  constructor({ clock, log, maximumBytes }: LogSharesOptions) {
+  constructor({ clock, log, counters, maximumBytes }: LogSharesOptions) {
     this.#clock = clock
-    this.#overShare = new OverShare(clock, log)
+    this.#overShare = new OverShare(clock, log, counters)
     this.#maximumBytes = maximumBytes
   }
 

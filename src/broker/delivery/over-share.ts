@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
+import type { Counters } from '../ports/counters.ts'
 
 /**
  * A tenant that is over its share is logged once in this time: its share may be full many times a
@@ -19,15 +20,17 @@ const MAXIMUM_TENANTS = 1_000
 export class OverShare {
   readonly #clock: Clock
   readonly #log: Logger
+  readonly #counters: Pick<Counters, 'publishesOverShare'>
   /** The tenants that were logged since `#toldSince`. */
   readonly #told = new Set<string>()
   #toldSince: number = -Infinity
   /** By tenant: the messages that were refused since the start. */
   readonly #refused = new Map<string, number>()
 
-  constructor(clock: Clock, log: Logger) {
+  constructor(clock: Clock, log: Logger, counters: Pick<Counters, 'publishesOverShare'>) {
     this.#clock = clock
     this.#log = log
+    this.#counters = counters
   }
 
   /** The messages of the tenant that were refused since the start. */
@@ -43,6 +46,7 @@ export class OverShare {
   /** A message of the tenant found no room to wait. */
   refuses(tenant: string): void {
     const messages = this.refusedOf(tenant) + 1
+    this.#counters.publishesOverShare += 1
     if (messages > 1 || this.#refused.size < MAXIMUM_TENANTS) this.#refused.set(tenant, messages)
     if (this.#isNews(`${tenant}\0refused`)) this.#log.warn({ tenant, messages }, 'publish.refused_over_share')
   }

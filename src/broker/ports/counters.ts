@@ -24,6 +24,11 @@ export interface Counters {
   subscribesRefused: number
   /** Seconds in which a tenant was not read to their end, because it had published too much. */
   secondsOverRate: number
+  /**
+   * Messages that found no room to wait for the log, because their tenant had more waiting than its
+   * share.
+   */
+  publishesOverShare: number
   bytesReceived: number
   bytesSent: number
 }
@@ -45,6 +50,7 @@ export function createCounters(): Counters {
     publishesLost: 0,
     subscribesRefused: 0,
     secondsOverRate: 0,
+    publishesOverShare: 0,
     bytesReceived: 0,
     bytesSent: 0,
   }
