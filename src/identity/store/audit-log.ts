@@ -1,4 +1,5 @@
 /** Writes the audit. */
+import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
 import type { Actor } from './result.ts'
 import type { Schema } from './schema.ts'
@@ -15,11 +16,18 @@ export interface Deed {
 }
 
 /**
- * Entries that are kept. At the bound the oldest go, so that nobody can fill the disk by its deeds.
+ * Entries that are kept, so that nobody can fill the disk by its deeds. Above the bound, the
+ * organization with the most entries loses its own oldest. The entries without an organization
+ * count as those of one more organization.
  */
 const MAXIMUM_ENTRIES = 100_000
-/** Entries between two removals of the oldest. */
-const PRUNE_STEP = 500
+/** Entries between two looks at the number of all entries. */
+const PRUNE_STEP = 10
+/**
+ * Entries that one look deletes at most, so that no change waits for long. More than PRUNE_STEP, so
+ * that the audit of an older version comes down to the bound.
+ */
+const MAXIMUM_PRUNED = 2 * PRUNE_STEP
 /** Longer detail is left out of its entry, so that hostile input can't fill the disk. */
 const MAXIMUM_DETAIL_CHARACTERS = 4096
 
@@ -42,10 +50,20 @@ export async function appendAuditEntry(db: Kysely<Schema>, nowMs: number, actor:
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  if (id % PRUNE_STEP === 0) {
-    await db
-      .deleteFrom('audit_entries')
-      .where('id', '<=', id - MAXIMUM_ENTRIES)
-      .execute()
+  if (id % PRUNE_STEP === 0) await makeRoom(db)
+}
+
+/** Deletes entries above the bound, each the oldest of the organization that has the most. */
+async function makeRoom(db: Kysely<Schema>): Promise<void> {
+  const { entries } = await db
+    .selectFrom('audit_holders')
+    .select(({ fn }) => fn.sum<number>('entries').as('entries'))
+    .executeTakeFirstOrThrow()
+  for (let left = Math.min(entries - MAXIMUM_ENTRIES, MAXIMUM_PRUNED); left > 0; left -= 1) {
+    await sql`
+      delete from audit_entries where id = (
+        select id from audit_entries where organization_id is (
+          select nullif(organization_id, '') from audit_holders order by entries desc limit 1)
+        order by id limit 1)`.execute(db)
   }
 }

@@ -28,7 +28,10 @@ export interface AuditPage extends Page {
   readonly consoleTokens?: boolean
 }
 
-/** The record of all deeds. Entries are kept for 90 days, and 100,000 of them at most. */
+/**
+ * The record of all deeds. Entries are kept for 90 days, and 100,000 of them at most: then the
+ * organization with the most entries loses its own oldest.
+ */
 export interface Audit {
   record(actor: Actor, deed: Deed): Promise<void>
   /**

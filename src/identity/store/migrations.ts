@@ -191,6 +191,24 @@ const boundsOfOrganizations = [
     primary key (organization_id, name))`,
 ]
 
+/**
+ * The number of entries of each organization in the audit. The database itself keeps the numbers,
+ * so that they are right whichever statement adds or deletes entries.
+ */
+const holdersOfAudit = [
+  `create table audit_holders (organization_id text primary key, entries bigint not null)`,
+  `insert into audit_holders select coalesce(organization_id, ''), count(*) from audit_entries group by 1`,
+  `create index audit_holders_entries on audit_holders (entries)`,
+  `create trigger audit_entry_added after insert on audit_entries begin
+    insert into audit_holders values (coalesce(new.organization_id, ''), 1)
+      on conflict (organization_id) do update set entries = entries + 1;
+  end`,
+  `create trigger audit_entry_removed after delete on audit_entries begin
+    update audit_holders set entries = entries - 1 where organization_id = coalesce(old.organization_id, '');
+    delete from audit_holders where organization_id = coalesce(old.organization_id, '') and entries <= 0;
+  end`,
+]
+
 /** All steps, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -241,6 +259,12 @@ export const allMigrations: readonly Migration[] = [
     version: 8,
     async up(trx) {
       for (const statement of boundsOfOrganizations) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 9,
+    async up(trx) {
+      for (const statement of holdersOfAudit) await sql.raw(statement).execute(trx)
     },
   },
 ]

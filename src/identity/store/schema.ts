@@ -22,6 +22,7 @@ export interface Schema {
   readonly second_factors: SecondFactorsTable
   readonly recovery_codes: RecoveryCodesTable
   readonly audit_entries: AuditEntriesTable
+  readonly audit_holders: AuditHoldersTable
 }
 
 interface NetworkServersTable {
@@ -213,4 +214,13 @@ interface AuditEntriesTable {
   readonly search_text: string
   readonly organization_id: string | null
   readonly detail: string
+}
+
+/**
+ * The number of entries of each organization that has entries. Triggers of the database keep it.
+ */
+interface AuditHoldersTable {
+  /** Empty for the deployment, which holds the entries without an organization. */
+  readonly organization_id: string
+  readonly entries: number
 }
