@@ -47,6 +47,8 @@ export class ManualClock implements Clock {
   /** The broker's short waits end with the turn. */
   after(_ms: number, run: () => void): () => void {
     const waiting = setImmediate(run)
+    // A wait that begins anew with its end must not keep the test's process alive.
+    waiting.unref()
     return () => clearImmediate(waiting)
   }
 

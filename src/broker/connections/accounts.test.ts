@@ -157,6 +157,19 @@ describe('the rates of an account', () => {
     assert.equal(broker.refusals.get('connect:connection_rate'), 10)
   })
 
+  it('let an account beyond a rate go on in small portions', async () => {
+    const { connect, clock, read } = await createScene()
+    const client = await connect({ userName: 'quick' })
+    publishTogether(client, 150)
+    assert.deepEqual(read(), { quick: 104 }, 'a tenth of a second, and the packets until the next look')
+    clock.workedMs += 10
+    for (let turns = 0; turns < 4; turns += 1) await setImmediate()
+    assert.deepEqual(read(), { quick: 8 }, 'ten were paid back, four of them were owed')
+    clock.workedMs += 990
+    for (let turns = 0; turns < 40; turns += 1) await setImmediate()
+    assert.deepEqual(read(), { quick: 38 })
+  })
+
   it('are shown as averages over the last seconds, and fade when nothing comes', async () => {
     const { connect, broker, clock } = await createScene()
     const client = await connect({ userName: 'shown' })

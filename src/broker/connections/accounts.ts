@@ -3,7 +3,7 @@
  * deployment. An account has a share of each turn of the event loop, and bounds on what all its
  * connections together may do within a second.
  */
-import type { SteadyMs } from '../../clock.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { TurnShare } from '../delivery/turn-shares.ts'
 import type { TurnShares } from '../delivery/turn-shares.ts'
@@ -15,6 +15,18 @@ import { RecentRate } from './recent-rate.ts'
  * A rate of CONNECTs is an average over so many seconds: a site's clients may come back at once.
  */
 const BURST_SECONDS = 10
+/**
+ * The part of a second whose publishes and bytes an account may send at once. Beyond it the account
+ * goes on in small portions: read at once, the publishes of a whole second would hold up others.
+ */
+const BURST_SHARE = 0.1
+/**
+ * An account with a low bound may send so much at once, or as much as in a second if that is less.
+ */
+const LEAST_BURST_PUBLISHES = 100
+const LEAST_BURST_BYTES = 65_536
+/** Accounts beyond a rate go on after this time, ms. */
+const PORTION_MS = 10
 /**
  * Seconds for which an account without a connection is remembered. A storm of short connections
  * would have no past otherwise.
@@ -39,6 +51,7 @@ type RateLimits = Pick<
 >
 
 export interface AccountsOptions {
+  readonly clock: Clock
   readonly tenantLimits: TenantLimitsOf
   readonly turns: TurnShares
   readonly log: Logger
@@ -59,9 +72,15 @@ export class Account {
   limits: RateLimits
   /** True when the connections sent something in the present second. */
   isActive = false
+  /** True when the account was beyond a rate in the present second. */
+  isOverRate = false
   /** PUBLISH packets and bytes of the present second. */
   publishes = 0
   bytes = 0
+  /** PUBLISH packets and bytes that may still come before the account waits. */
+  publishTokens: number
+  byteTokens: number
+  sendTokensAt: SteadyMs
   readonly connectRate = new RecentRate()
   readonly publishRate = new RecentRate()
   readonly byteRate = new RecentRate()
@@ -76,7 +95,35 @@ export class Account {
     this.limits = limits
     this.connectTokens = limits.maximumConnectsPerSecondPerTenant * BURST_SECONDS
     this.tokensAt = now
+    this.publishTokens = burstOf(limits.maximumPublishesPerSecondPerTenant, LEAST_BURST_PUBLISHES)
+    this.byteTokens = burstOf(limits.maximumPublishedBytesPerSecondPerTenant, LEAST_BURST_BYTES)
+    this.sendTokensAt = now
   }
+
+  /** True while the account is within its rates of publishes and bytes. */
+  get isWithinRates(): boolean {
+    return this.publishTokens > 0 && this.byteTokens > 0
+  }
+
+  /** Lets the account send what has grown since the last call. */
+  grow(now: SteadyMs): void {
+    const seconds = (now - this.sendTokensAt) / 1000
+    this.sendTokensAt = now
+    const { maximumPublishesPerSecondPerTenant, maximumPublishedBytesPerSecondPerTenant } = this.limits
+    this.publishTokens = grown(this.publishTokens, seconds, maximumPublishesPerSecondPerTenant, LEAST_BURST_PUBLISHES)
+    this.byteTokens = grown(this.byteTokens, seconds, maximumPublishedBytesPerSecondPerTenant, LEAST_BURST_BYTES)
+  }
+}
+
+/** The number or the bytes that an account may send at once. */
+function burstOf(perSecond: number, least: number): number {
+  return Math.min(perSecond, Math.max(perSecond * BURST_SHARE, least))
+}
+
+/** A single large packet is paid for within a second, however low the rate is. */
+function grown(tokens: number, seconds: number, perSecond: number, least: number): number {
+  if (perSecond === Infinity) return Infinity
+  return Math.min(burstOf(perSecond, least), Math.max(tokens, -perSecond) + seconds * perSecond)
 }
 
 /**
@@ -92,15 +139,20 @@ export class Accounts {
   /** Pays for all connections whose CONNECT is not accepted yet. */
   readonly nobody = new Account('', UNBOUNDED, 0 as SteadyMs)
   readonly turns: TurnShares
+  readonly #clock: Clock
   readonly #tenantLimits: TenantLimitsOf
   readonly #log: Logger
   readonly #counters: Counters
   readonly #accounts = new Map<string, Account>()
   /** The accounts that sent something in the present second. */
   #active: Account[] = []
+  /** The accounts beyond a rate: none of their connections is read. */
+  readonly #parked = new Set<Account>()
+  #isPortionPlanned = false
   #second = 0
 
-  constructor({ tenantLimits, turns, log, counters }: AccountsOptions) {
+  constructor({ clock, tenantLimits, turns, log, counters }: AccountsOptions) {
+    this.#clock = clock
     this.#tenantLimits = tenantLimits
     this.turns = turns
     this.#log = log
@@ -159,16 +211,18 @@ export class Accounts {
   /** Counts bytes that a connection of the account has sent. */
   received(account: Account, bytes: number): void {
     account.bytes += bytes
+    account.byteTokens -= bytes
     this.#sent(account)
   }
 
   /** Counts PUBLISH packets that were read of a connection of the account. */
   published(account: Account, publishes: number): void {
     account.publishes += publishes
+    account.publishTokens -= publishes
     this.#sent(account)
   }
 
-  /** A second has passed: accounts that were beyond a bound are read again. */
+  /** A second has passed. */
   tick(): void {
     // A tick is called by a timer: it begins a turn of its own.
     this.turns.turn += 1
@@ -176,14 +230,17 @@ export class Accounts {
     this.#active = []
     for (const account of active) {
       account.isActive = false
+      account.isOverRate = false
       account.publishRate.add(this.#second, account.publishes)
       account.byteRate.add(this.#second, account.bytes)
       account.publishes = 0
       account.bytes = 0
       account.limits = account === this.nobody ? UNBOUNDED : this.#tenantLimits(account.name)
-      this.turns.unpark(account.reading)
+      // The bounds may have become lower.
+      account.grow(this.#clock.steady())
     }
     this.#second += 1
+    this.#readOn()
     for (const account of this.#accounts.values()) {
       const isIdle = account.connections === 0 && this.#second - account.usedAtSecond > REMEMBERED_SECONDS
       if (isIdle) this.#accounts.delete(account.name)
@@ -205,14 +262,38 @@ export class Accounts {
       account.isActive = true
       this.#active.push(account)
     }
-    const { limits, reading } = account
-    const isWithin =
-      account.publishes < limits.maximumPublishesPerSecondPerTenant &&
-      account.bytes < limits.maximumPublishedBytesPerSecondPerTenant
-    if (isWithin || reading.isParked) return
-    this.#counters.secondsOverRate += 1
-    this.turns.park(reading)
+    if (account.isWithinRates || account.reading.isParked) return
+    account.grow(this.#clock.steady())
+    if (account.isWithinRates) return
+    if (!account.isOverRate) this.#counters.secondsOverRate += 1
+    account.isOverRate = true
+    this.turns.park(account.reading)
+    this.#parked.add(account)
+    this.#planPortion()
     this.#tell(account, 'publish.over_rate')
+  }
+
+  #planPortion(): void {
+    if (this.#isPortionPlanned) return
+    this.#isPortionPlanned = true
+    this.#clock.after(PORTION_MS, () => {
+      this.#isPortionPlanned = false
+      // A timer begins a turn of its own.
+      this.turns.turn += 1
+      this.#readOn()
+      if (this.#parked.size > 0) this.#planPortion()
+    })
+  }
+
+  /** Accounts that have waited long enough are read again. */
+  #readOn(): void {
+    const now = this.#clock.steady()
+    for (const account of this.#parked) {
+      account.grow(now)
+      if (!account.isWithinRates) continue
+      this.#parked.delete(account)
+      this.turns.unpark(account.reading)
+    }
   }
 
   #tell(account: Account, message: string): void {

@@ -93,8 +93,8 @@ export class Connections implements ConnectionHost<Connection> {
     this.#sessions = options.sessions
     this.#wills = options.wills
     this.handle = options.handle
-    const { tenantLimits, log, counters } = options
-    this.accounts = new Accounts({ tenantLimits, turns: options.delivery.turnShares, log, counters })
+    const { clock, tenantLimits, log, counters } = options
+    this.accounts = new Accounts({ clock, tenantLimits, turns: options.delivery.turnShares, log, counters })
     this.#clockAheadMs = this.clock.now() - this.clock.steady()
   }
 

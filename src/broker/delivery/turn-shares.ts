@@ -42,7 +42,7 @@ export class TurnShare {
   spentMs = 0
   /** The time worked in the present turn. */
   turnMs = 0
-  /** True: its jobs wait for the next second, and not for the next turn. */
+  /** True: its jobs wait until `unpark`, and not for the next turn. */
   isParked = false
   readonly waiting = new Set<TurnJob>()
 
