@@ -394,6 +394,34 @@ test('over a connection, an upload that is too large is answered, and one that b
   assert.ok(!logLines.join('').includes('request.failed'))
 })
 
+test('an import is one entry of the audit, with the number of all its devices', async () => {
+  const { organizationId, registry, userIds } = deployment
+  const entries = async () => {
+    const { items } = await registry.audit.list(
+      { userId: '', isAdmin: true },
+      { limit: 1000, offset: 0, organizationId, search: '.created' },
+    )
+    return items.filter(({ action }) => action === 'device.created' || action === 'devices.created')
+  }
+  const before = (await entries()).length
+  const rows = Array.from({ length: 120 }, (_row, index) => `bb${index.toString(16).padStart(14, '0')}\n`)
+  assert.equal((await upload(`devEUI\n${rows.join('')}`)).report.createdCount, '120')
+  const [entry, ...older] = await entries()
+  assert.equal(older.length, before)
+  assert.deepEqual(
+    [entry?.action, entry?.subject, entry?.detail, entry?.actorUserId],
+    ['devices.created', organizationId, { count: 120 }, userIds.deviceAdmin],
+  )
+  // The next import has an entry of its own, and one device stands there with its DevEUI.
+  assert.equal((await upload('devEUI,name\ncc00000000000001,alone\n')).report.createdCount, '1')
+  const [alone, ...others] = await entries()
+  assert.equal(others.length, before + 1)
+  assert.deepEqual(
+    [alone?.action, alone?.subject, alone?.detail['name']],
+    ['device.created', 'cc00000000000001', 'alone'],
+  )
+})
+
 test('other content types are refused, and a member may not import', async () => {
   assert.equal((await upload('{}', { type: 'application/json' })).status, 415)
   assert.equal((await upload('devEUI\n', { person: 'member' })).status, 403)

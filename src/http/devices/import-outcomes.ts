@@ -2,7 +2,7 @@
  * The writing of the good rows of an import, or in a preview only their look-up, with a refusal in
  * words for a DevEUI that is taken.
  */
-import type { Device, NewDevice } from '../../identity/devices/device.ts'
+import type { CreatedTogether, Device, NewDevice } from '../../identity/devices/device.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { roleIn } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
@@ -23,11 +23,12 @@ export const ACCEPTED: ImportOutcome = { ok: true, message: '', reason: '' }
  */
 export type ImportWriter = (devices: readonly NewDevice[], worded: number) => Promise<readonly ImportOutcome[]>
 
-/** The writer that creates the devices. */
+/** The writer that creates the devices of one import, with one entry of the audit. */
 export function createWriter(registry: OwnershipRegistry, viewer: Viewer): ImportWriter {
   const holderOf = createHolderSearch(registry, viewer)
+  const together: CreatedTogether = new Map()
   return async (devices, worded) => {
-    const results = await registry.devices.createMany(devices, viewer)
+    const results = await registry.devices.createMany(devices, viewer, together)
     const outcomes: ImportOutcome[] = []
     let left = worded
     for (const [index, result] of results.entries()) {

@@ -45,6 +45,13 @@ export interface DeviceSeen {
   readonly margin?: number
 }
 
+/**
+ * The number of devices that several calls of `createMany` have created together, and their entry
+ * in the audit, by the id of the organization. The first call takes an empty map, and each call
+ * brings the map up to date.
+ */
+export type CreatedTogether = Map<string, { readonly count: number; readonly entryId: number }>
+
 /** The devices of all applications; a DevEUI belongs to one device in the whole deployment. */
 export interface Devices {
   /**
@@ -54,9 +61,14 @@ export interface Devices {
   create(device: NewDevice, actor: Actor): Promise<Result<{ readonly devEui: string }>>
   /**
    * Creates many and tells the outcome of each, in order. Works in batches of 100; each batch is
-   * one transaction, and the event loop gets a turn between two.
+   * one transaction, and the event loop gets a turn between two. The audit gets one entry for each
+   * organization, also from several calls with the same `together`, one call after the other.
    */
-  createMany(devices: readonly NewDevice[], actor: Actor): Promise<readonly Result<{ readonly devEui: string }>[]>
+  createMany(
+    devices: readonly NewDevice[],
+    actor: Actor,
+    together?: CreatedTogether,
+  ): Promise<readonly Result<{ readonly devEui: string }>[]>
   /** Takes any spelling of the DevEUI. */
   get(devEui: string): Promise<Device | undefined>
   /** Changes the fields that are given. Refusals: device_not_found, and those of `create`. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Change } from '../store/changes.ts'
-import type { NewDevice } from './device.ts'
+import type { CreatedTogether, NewDevice } from './device.ts'
 import {
   addApplication,
   addMember,
@@ -110,6 +110,42 @@ test('a removal that was cut short goes on at the next start', async () => {
     'ok',
   )
   rmSync(directory, { recursive: true })
+})
+
+/** Devices to be, with DevEUIs in a row. */
+function devicesFrom(from: number, count: number, applicationId: string): readonly NewDevice[] {
+  return Array.from({ length: count }, (_, index) => ({ devEui: devEuiOf(from + index), name: 'd', applicationId }))
+}
+
+test('devices that are created together have one entry of the audit for each organization', async () => {
+  await using opened = await openTestRegistry()
+  const { registry } = opened
+  const [first, second] = [await addOrganization(registry, 'first'), await addOrganization(registry, 'second')]
+  const [one, other] = [await addApplication(registry, first, 'a'), await addApplication(registry, second, 'b')]
+  const entries = async () => {
+    const { items } = await registry.audit.list(admin, { ...all, search: 'device' })
+    return items.map(({ action, organizationId, subject, detail }) => [
+      action,
+      organizationId,
+      subject,
+      detail['count'],
+    ])
+  }
+  const together: CreatedTogether = new Map()
+  await registry.devices.createMany(devicesFrom(0, 1, one), nobody, together)
+  assert.deepEqual(await entries(), [['device.created', first, devEuiOf(0), undefined]])
+  // Again, and refused: the entry stays.
+  await registry.devices.createMany(devicesFrom(0, 1, one), nobody, together)
+  assert.deepEqual(await entries(), [['device.created', first, devEuiOf(0), undefined]])
+  await registry.devices.createMany([...devicesFrom(0, 250, one), ...devicesFrom(1000, 150, other)], nobody, together)
+  await registry.devices.createMany(devicesFrom(2000, 1, other), nobody, together)
+  assert.deepEqual(await entries(), [
+    ['devices.created', second, second, 151],
+    ['devices.created', first, first, 250],
+  ])
+  assert.equal((await registry.audit.list(admin, { ...all, search: 'devices.created' })).totalCount, 2)
+  await registry.devices.createMany(devicesFrom(3000, 150, one), nobody)
+  assert.deepEqual((await entries())[0], ['devices.created', first, first, 150])
 })
 
 test('an import tells the outcome of each row, and the good ones are there', async () => {

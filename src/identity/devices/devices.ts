@@ -12,7 +12,7 @@ import type { DeviceRow, PlacedDeviceRow } from './device-rows.ts'
 import { parseDevEui } from './eui.ts'
 import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
 import type { Refusal, Result } from '../store/result.ts'
-import type { DeviceFields, Devices, DeviceSeen, NewDevice } from './device.ts'
+import type { CreatedTogether, DeviceFields, Devices, DeviceSeen, NewDevice } from './device.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
 
@@ -24,15 +24,18 @@ export function createDevices(store: Store, changes: Changes, removal: DeviceRem
   const { db } = store
   return {
     async create(device, actor) {
-      const [outcome] = await store.change(actor, (unit) => insertDevices(unit, [device]))
-      return outcome ?? alreadyExists('device_exists')
+      const { outcomes } = await store.change(actor, (unit) => insertDevices(unit, [device], new Map()))
+      return outcomes[0] ?? alreadyExists('device_exists')
     },
 
-    async createMany(devices, actor) {
+    async createMany(devices, actor, together = new Map()) {
       const outcomes: Result<{ readonly devEui: string }>[] = []
       for (const batch of batchesOf(devices)) {
         if (outcomes.length > 0) await nextTurn()
-        outcomes.push(...(await store.change(actor, (unit) => insertDevices(unit, batch))))
+        const inserted = await store.change(actor, (unit) => insertDevices(unit, batch, together))
+        outcomes.push(...inserted.outcomes)
+        // Only now: a transaction that failed has left no entry.
+        for (const [organizationId, created] of inserted.created) together.set(organizationId, created)
       }
       return outcomes
     },
@@ -94,11 +97,19 @@ async function findRow(db: Store['db'], devEuiText: string): Promise<PlacedDevic
     .executeTakeFirst()
 }
 
-/** Adds the devices that can be added, and returns the outcome of each. */
+interface Inserted {
+  /** The outcome of each device. */
+  readonly outcomes: readonly Result<{ readonly devEui: string }>[]
+  /** The new counts and entries of the organizations that got devices. */
+  readonly created: CreatedTogether
+}
+
+/** Adds the devices that can be added. `together` counts the devices of earlier transactions. */
 async function insertDevices(
   unit: Unit,
   devices: readonly NewDevice[],
-): Promise<readonly Result<{ readonly devEui: string }>[]> {
+  together: Pick<CreatedTogether, 'get' | 'has'>,
+): Promise<Inserted> {
   const { trx, nowMs } = unit
   const applications = await applicationsOf(unit, devices)
   const rows = new Map<string, Omit<DeviceRow, 'id'>>()
@@ -135,6 +146,7 @@ async function insertDevices(
       .execute()
     for (const row of inserted) added.set(row.dev_eui, row)
   }
+  let created: CreatedTogether = new Map()
   if (added.size > 0) {
     const texts = Array.from(added.values(), (row) => ({ rowid: row.id, text: row.order_key }))
     await trx.insertInto('device_search').values(texts).execute()
@@ -143,12 +155,13 @@ async function insertDevices(
       Array.from(added.values(), (row) => ({ ...row, change: 1 })),
     )
     const idOf = new Map(Array.from(applications.values(), (one) => [one.id, applicationIdOf(one)]))
-    await tellOfAdded(unit, [...added.values()], (row) => idOf.get(row.application_id) ?? '')
+    created = await tellOfAdded(unit, [...added.values()], together, (row) => idOf.get(row.application_id) ?? '')
   }
-  return planned.map((devEui) => {
+  const outcomes = planned.map((devEui) => {
     if (typeof devEui !== 'string') return devEui
     return added.has(devEui) ? granted({ devEui }) : alreadyExists('device_exists')
   })
+  return { outcomes, created }
 }
 
 const noDetails = {
@@ -191,24 +204,31 @@ async function applicationsOf(
   return new Map(rows.map((row) => [applicationIdOf(row), row]))
 }
 
+/** Tells of the rows. Returns the new counts and entries of the organizations that got devices. */
 async function tellOfAdded(
   { audit, emit }: Unit,
   rows: readonly DeviceRow[],
+  together: Pick<CreatedTogether, 'get' | 'has'>,
   applicationIdOfDevice: (row: DeviceRow) => string,
-): Promise<void> {
+): Promise<CreatedTogether> {
   const [first] = rows
   if (first !== undefined && rows.length === 1) {
     const place = { applicationId: applicationIdOfDevice(first), organizationId: String(first.organization_id) }
-    await audit('device.created', first.dev_eui, place.organizationId, { name: first.name, ...place })
     emit({ kind: 'device_created', devEui: first.dev_eui, ...place })
-    return
+    if (!together.has(place.organizationId)) {
+      const entryId = await audit('device.created', first.dev_eui, place.organizationId, { name: first.name, ...place })
+      return new Map([[place.organizationId, { count: 1, entryId }]])
+    }
+  } else {
+    emit({ kind: 'devices_changed', devEuis: rows.map((row) => row.dev_eui) })
   }
-  const counts = new Map<number, number>()
-  for (const row of rows) counts.set(row.organization_id, (counts.get(row.organization_id) ?? 0) + 1)
-  for (const [organizationId, count] of counts) {
-    await audit('devices.created', String(organizationId), String(organizationId), { count })
+  const created: CreatedTogether = new Map()
+  for (const [id, rowsOfIt] of Map.groupBy(rows, (row) => String(row.organization_id))) {
+    const before = together.get(id)
+    const count = (before?.count ?? 0) + rowsOfIt.length
+    created.set(id, { count, entryId: await audit('devices.created', id, id, { count }, before?.entryId) })
   }
-  emit({ kind: 'devices_changed', devEuis: rows.map((row) => row.dev_eui) })
+  return created
 }
 
 async function updateDevice(unit: Unit, devEui: string, fields: Partial<DeviceFields>): Promise<Result<void>> {

@@ -31,10 +31,23 @@ const MAXIMUM_PRUNED = 2 * PRUNE_STEP
 /** Longer detail is left out of its entry, so that hostile input can't fill the disk. */
 const MAXIMUM_DETAIL_CHARACTERS = 4096
 
-/** Adds an entry, within the transaction that does the deed. */
-export async function appendAuditEntry(db: Kysely<Schema>, nowMs: number, actor: Actor, deed: Deed): Promise<void> {
-  const detail = JSON.stringify(deed.detail)
-  const subject = deed.subject.slice(0, 300).toWellFormed()
+/**
+ * Adds an entry, within the transaction that does the deed, and returns its id. With the `entryId`
+ * of an earlier transaction, that entry tells the deed instead, and keeps its time and its actor.
+ */
+export async function writeAuditEntry(
+  db: Kysely<Schema>,
+  nowMs: number,
+  actor: Actor,
+  deed: Deed,
+  entryId?: number,
+): Promise<number> {
+  const told = columnsOf(deed)
+  if (entryId !== undefined) {
+    const changed = await db.updateTable('audit_entries').set(told).where('id', '=', entryId).executeTakeFirst()
+    // None is changed if the entry was among the oldest that made room.
+    if (changed.numUpdatedRows > 0n) return entryId
+  }
   const { id } = await db
     .insertInto('audit_entries')
     .values({
@@ -42,15 +55,25 @@ export async function appendAuditEntry(db: Kysely<Schema>, nowMs: number, actor:
       actor_user_id: actor.isOperator === true ? null : actor.userId,
       is_operator: Number(actor.isOperator === true),
       is_of_console: Number(deed.detail['isOfConsole'] === true),
-      action: deed.action,
-      subject,
-      search_text: foldText(`${deed.action}\n${subject}`),
       organization_id: deed.organizationId,
-      detail: detail.length > MAXIMUM_DETAIL_CHARACTERS ? '{"omitted":"too long"}' : detail,
+      ...told,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
   if (id % PRUNE_STEP === 0) await makeRoom(db)
+  return id
+}
+
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- columns are the schema's
+function columnsOf({ action, subject: fullSubject, detail: fullDetail }: Deed) {
+  const detail = JSON.stringify(fullDetail)
+  const subject = fullSubject.slice(0, 300).toWellFormed()
+  return {
+    action,
+    subject,
+    search_text: foldText(`${action}\n${subject}`),
+    detail: detail.length > MAXIMUM_DETAIL_CHARACTERS ? '{"omitted":"too long"}' : detail,
+  }
 }
 
 /** Deletes entries above the bound, each the oldest of the organization that has the most. */

@@ -147,3 +147,25 @@ test('an audit of an older version counts its entries, and comes down to the bou
   assert.deepEqual([counts.get(null), counts.get('2')], [100, 100])
   assert.ok((counts.get('1') ?? 0) <= MAXIMUM_ENTRIES - 200 + SLACK)
 })
+
+test('an entry that is told anew stays one entry, and one that is gone by then comes again', async () => {
+  await using opened = await openAudit()
+  const { store, audit } = opened
+  const actor = { userId: '7' }
+  const list = async () => {
+    const { items } = await audit.list({ userId: '1', isAdmin: true }, { limit: 9, offset: 0 })
+    return items.map(({ id, atMs, actorUserId, ...deed }) => [
+      id,
+      atMs - testStartMs,
+      actorUserId,
+      deed.detail['count'],
+    ])
+  }
+  const id = await store.change(actor, (unit) => unit.audit('test.done', 'x', '1', { count: 1 }))
+  opened.advance(5)
+  assert.equal(await store.change(actor, (unit) => unit.audit('test.done', 'x', '1', { count: 2 }, id)), id)
+  assert.deepEqual(await list(), [[String(id), 0, '7', 2]])
+  await opened.db.deleteFrom('audit_entries').execute()
+  const again = await store.change(actor, (unit) => unit.audit('test.done', 'x', '1', { count: 3 }, id))
+  assert.deepEqual(await list(), [[String(again), 5, '7', 3]])
+})

@@ -1,7 +1,7 @@
 /** Reads the audit, and forgets its old entries. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
-import { appendAuditEntry } from './audit-log.ts'
+import { writeAuditEntry } from './audit-log.ts'
 import type { Deed } from './audit-log.ts'
 import { listPage } from './list-page.ts'
 import type { Actor, Listed, Page, Viewer } from './result.ts'
@@ -49,7 +49,9 @@ const PRUNE_BATCH = 500
 /** The audit of a store. */
 export function createAudit({ db, clock }: Store): Audit & { prune(): Promise<void> } {
   return {
-    record: (actor, deed) => appendAuditEntry(db, clock.now(), actor, deed),
+    async record(actor, deed) {
+      await writeAuditEntry(db, clock.now(), actor, deed)
+    },
 
     list(viewer, page) {
       let scope = db.selectFrom('audit_entries')

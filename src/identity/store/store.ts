@@ -1,6 +1,6 @@
 /** The store: the tables of the registry, and the one way to change them. */
 import type { Kysely, Transaction } from 'kysely'
-import { appendAuditEntry } from './audit-log.ts'
+import { writeAuditEntry } from './audit-log.ts'
 import type { Change } from './changes.ts'
 import type { Clock } from '../../clock.ts'
 import type { Actor } from './result.ts'
@@ -10,13 +10,19 @@ import type { Schema } from './schema.ts'
 export interface Unit {
   readonly trx: Transaction<Schema>
   readonly nowMs: number
-  /** Notes the deed in the audit, in the same transaction. */
+  /**
+   * Notes the deed in the audit, in the same transaction, and returns the id of the entry. A deed
+   * of several transactions has one entry: each later transaction gives the `entryId` that the
+   * first transaction got. The id of a transaction that failed must not be given: another entry may
+   * have got that id since.
+   */
   readonly audit: (
     action: string,
     subject: string,
     organizationId: string | null,
     detail?: Record<string, unknown>,
-  ) => Promise<void>
+    entryId?: number,
+  ) => Promise<number>
   /** Tells of the change once it is on disk. */
   readonly emit: (change: Change) => void
 }
@@ -45,8 +51,8 @@ export function createStore(db: Kysely<Schema>, clock: Store['clock'], emit: (ch
         return work({
           trx,
           nowMs,
-          audit: (action, subject, organizationId, detail = {}) =>
-            appendAuditEntry(trx, nowMs, actor, { action, subject, organizationId, detail }),
+          audit: (action, subject, organizationId, detail, entryId) =>
+            writeAuditEntry(trx, nowMs, actor, { action, subject, organizationId, detail: detail ?? {} }, entryId),
           emit: (change) => emitted.push(change),
         })
       })
