@@ -588,7 +588,7 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
     },
   },
   maximumPublishesPerSecondPerTenant: {
-    title: 'beyond it reading of all its connections waits for the next second, and nothing is lost',
+    title: 'beyond it all its connections are read in portions, and nothing is lost',
     limits: { maximumPublishesPerSecondPerTenant: 16 },
     run: async ({ connect, clock, broker }) => {
       const watcher = await connect({ userName: 'watcher' })
@@ -608,7 +608,7 @@ const rows: { readonly [limit in Exclude<keyof Limits, 'maximumQueuedMessages' |
     },
   },
   maximumPublishedBytesPerSecondPerTenant: {
-    title: 'beyond it reading of all its connections waits for the next second, and nothing is lost',
+    title: 'beyond it all its connections are read in portions, and nothing is lost',
     limits: { maximumPublishedBytesPerSecondPerTenant: 2_000 },
     run: async ({ connect, clock, broker }) => {
       const watcher = await connect({ userName: 'watcher' })

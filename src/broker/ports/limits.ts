@@ -48,12 +48,12 @@ export interface TenantLimits {
   readonly maximumConnectsPerSecondPerTenant: number
   /**
    * PUBLISH packets that are read from all connections of one account in a second; then reading
-   * waits for the next second. Stops floods over many connections.
+   * goes on in small portions. Stops floods over many connections.
    */
   readonly maximumPublishesPerSecondPerTenant: number
   /**
-   * Bytes that are read from all connections of one account in a second; then reading waits for the
-   * next second. Stops floods of few large packets.
+   * Bytes that are read from all connections of one account in a second; then reading goes
+   * on in small portions. Stops floods of few large packets.
    */
   readonly maximumPublishedBytesPerSecondPerTenant: number
 }
