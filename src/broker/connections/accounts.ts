@@ -110,8 +110,13 @@ export class Account {
     const seconds = (now - this.sendTokensAt) / 1000
     this.sendTokensAt = now
     const { maximumPublishesPerSecondPerTenant, maximumPublishedBytesPerSecondPerTenant } = this.limits
-    this.publishTokens = grown(this.publishTokens, seconds, maximumPublishesPerSecondPerTenant, LEAST_BURST_PUBLISHES)
-    this.byteTokens = grown(this.byteTokens, seconds, maximumPublishedBytesPerSecondPerTenant, LEAST_BURST_BYTES)
+    this.publishTokens = afterGrowth(
+      this.publishTokens,
+      seconds,
+      maximumPublishesPerSecondPerTenant,
+      LEAST_BURST_PUBLISHES,
+    )
+    this.byteTokens = afterGrowth(this.byteTokens, seconds, maximumPublishedBytesPerSecondPerTenant, LEAST_BURST_BYTES)
   }
 }
 
@@ -121,7 +126,7 @@ function burstOf(perSecond: number, least: number): number {
 }
 
 /** A single large packet is paid for within a second, however low the rate is. */
-function grown(tokens: number, seconds: number, perSecond: number, least: number): number {
+function afterGrowth(tokens: number, seconds: number, perSecond: number, least: number): number {
   if (perSecond === Infinity) return Infinity
   return Math.min(burstOf(perSecond, least), Math.max(tokens, -perSecond) + seconds * perSecond)
 }

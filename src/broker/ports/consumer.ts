@@ -71,6 +71,12 @@ export interface HeldMessage {
    * for long.
    */
   readonly isShared: boolean
+  /**
+   * The tenant whose share of the room toward the log the message takes. A message about this
+   * message has to take the same share, because messages of different shares have no common order.
+   * Undefined: the service's own share.
+   */
+  readonly tenant: string | undefined
   /** True: the sender is gone and will send the message again. */
   readonly isGone: boolean
   /**

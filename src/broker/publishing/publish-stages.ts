@@ -16,6 +16,7 @@
  */
 import type { HeldMessage, Sender } from '../ports/consumer.ts'
 import type { Message } from '../ports/message.ts'
+import { accountOf } from '../ports/policy.ts'
 import type { Decision, Permit, Refusal } from '../ports/policy.ts'
 import type { PublishingParts } from './publishing-parts.ts'
 import { retainedFaultOf } from './refuse-publish.ts'
@@ -25,6 +26,11 @@ export abstract class PublishStages {
 
   constructor(parts: PublishingParts) {
     this.parts = parts
+  }
+
+  /** The account whose share of the room toward the log the messages take. */
+  get account(): string {
+    return accountOf(this.permit)
   }
 
   /** Runs the stages. A promise: the next message of the same origin has to wait for it. */
@@ -169,6 +175,10 @@ class HeldBack implements HeldMessage {
 
   get isShared(): boolean {
     return this.#origin.isShared
+  }
+
+  get tenant(): string {
+    return this.#origin.account
   }
 
   get isGone(): boolean {

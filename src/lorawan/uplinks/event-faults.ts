@@ -4,6 +4,7 @@
  * server is.
  */
 import type { Publisher } from '../../broker/ports/consumer.ts'
+import { given } from '../../given.ts'
 import { withoutObject } from '../codecs/uplink-object.ts'
 import type { UplinkWithObject } from '../codecs/uplink-object.ts'
 import { eventTopic } from '../topics.ts'
@@ -39,23 +40,24 @@ export class EventFaults {
 
   /**
    * Publishes the error events of an uplink that went on without `object`. For family B there are
-   * two: on `log`, where its errors are expected, and on `error`.
+   * two: on `log`, where its errors are expected, and on `error`. They take the share of the same
+   * tenant as the uplink, so that they come behind it.
    */
-  uplink(topic: EventTopic, payload: Buffer, outcome: UplinkWithObject | string): void {
+  uplink(topic: EventTopic, payload: Buffer, outcome: UplinkWithObject | string, tenant: string | undefined): void {
     if (typeof outcome === 'object' && outcome.error === undefined) return
     if (!this.#mayTell(topic)) return
     const { error } = typeof outcome === 'object' ? outcome : withoutObject(payload, outcome)
     if (error === undefined) return
     this.#count(topic)
-    if (error.kind === 'log') this.#publish(topic, 'log', error.payload)
-    this.#publish(topic, 'error', error.payload)
+    if (error.kind === 'log') this.#publish(topic, 'log', error.payload, tenant)
+    this.#publish(topic, 'error', error.payload, tenant)
   }
 
   /** Copies a log event of the level ERROR to `error`, after the log event has gone on. */
-  logged(topic: EventTopic, payload: Buffer): void {
+  logged(topic: EventTopic, payload: Buffer, tenant: string | undefined): void {
     if (!isError(payload) || !this.#mayTell(topic)) return
     this.#count(topic)
-    this.#publish(topic, 'error', payload)
+    this.#publish(topic, 'error', payload, tenant)
   }
 
   #mayTell({ applicationId }: EventTopic): boolean {
@@ -68,8 +70,18 @@ export class EventFaults {
     this.#told.set(applicationId, (this.#told.get(applicationId) ?? 0) + 1)
   }
 
-  #publish({ applicationId, devEui }: EventTopic, kind: Extract<EventKind, 'error'> | 'log', payload: Buffer): void {
-    const message = { topicName: eventTopic(applicationId, devEui, kind), payload, qos: 1 } as const
+  #publish(
+    { applicationId, devEui }: EventTopic,
+    kind: Extract<EventKind, 'error'> | 'log',
+    payload: Buffer,
+    tenant: string | undefined,
+  ): void {
+    const message = {
+      topicName: eventTopic(applicationId, devEui, kind),
+      payload,
+      qos: 1,
+      ...given({ tenant }),
+    } as const
     this.#publisher.publish(message).catch(() => {
       this.numbers.errorsLost += 1
     })

@@ -107,7 +107,7 @@ interface Sent extends Partial<Pick<HeldMessage, 'room' | 'isShared' | 'isGone' 
 }
 
 /** On a connection that others share, and that has no room for more. */
-const SHARED = { room: 0, isShared: true, isGone: false, giveBack: (): boolean => false }
+const SHARED = { room: 0, isShared: true, tenant: undefined, isGone: false, giveBack: (): boolean => false }
 const OWN = { isShared: false } as const
 
 /** An event comes in, as the broker brings it. Returns a promise when its connection waits. */
@@ -591,6 +591,7 @@ describe('a backlog', () => {
           payload: Buffer.from(UPLINK),
           room: 0,
           isShared: false,
+          tenant: undefined,
           giveBack,
         }),
         () => void seen.push('went on'),

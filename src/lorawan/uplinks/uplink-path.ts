@@ -195,7 +195,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
         reject(new Error('the service is shutting down'))
         return true
       }
-      const held = { topicName, payload, room: 0, isShared: true, isGone: false, giveBack }
+      const held = { topicName, payload, room: 0, isShared: true, tenant: message.tenant, isGone: false, giveBack }
       void this.transform(held, (completed) => {
         this.#publisher.publish({ ...message, payload: completed }).then(resolve, reject)
       })
@@ -392,7 +392,8 @@ export class UplinkPath implements PublishTransformer, Publisher {
       // one must go on.
       this.#log.error({ err: error, topic }, 'uplink.route_failed')
     }
-    if (outcome !== undefined) this.#faults.uplink(topic, payload, outcome)
-    if (topic.eventKind === 'log') this.#faults.logged(topic, completed)
+    const { tenant } = message
+    if (outcome !== undefined) this.#faults.uplink(topic, payload, outcome, tenant)
+    if (topic.eventKind === 'log') this.#faults.logged(topic, completed, tenant)
   }
 }
