@@ -158,7 +158,7 @@ test('members see the bounds of their organization, and change none', async () =
 
   const theirs = await open('/organizations', world.anna)
   await theirs.page.getByRole('link', { name: 'Bounds of Harbour City' }).click()
-  await theirs.page.getByText('What Harbour City may use').waitFor()
+  await theirs.page.getByText('the bounds of Harbour City').waitFor()
   await theirs.page.getByText('No bound is near').waitFor()
   await theirs.page.locator('input[value="Harbour City"]').waitFor()
   assert.equal(new URL(theirs.page.url()).search, '')

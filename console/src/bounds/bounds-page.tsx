@@ -46,8 +46,8 @@ function OrganizationBounds(): ReactElement {
       title="Bounds"
       lead={
         <>
-          What {organization.displayName} may use, and what it uses now. Each organization has bounds, so that no
-          organization slows down another one.{' '}
+          This page shows the bounds of {organization.displayName} and its present use. Each organization has bounds, so
+          that no organization slows down another one.{' '}
           <Anchor href="/docs/fences" target="_blank" rel="noopener" underline="always" inherit>
             How the bounds work
           </Anchor>
