@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { chooseRuntime } from '../bin/runtime.mjs'
 import type { BrokerCommand } from './broker-process.ts'
 import type { Certificate } from './certificate.ts'
 import { anonymousDeployment } from './deployment.ts'
@@ -15,8 +16,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
  * the lines of the sources.
  */
 const fieldgateProgram = join(root, 'src', 'main.ts')
-/** The flags that `fieldgate` passes to Node. */
-const nodeFlags = JSON.parse(readFileSync(join(root, 'bin', 'node-flags.json'), 'utf8')) as string[]
+const runtime = chooseRuntime(root)
+const nodeRuntime = chooseRuntime(root, 'node')
 const aedesProgram = fileURLToPath(new URL('peers/aedes.ts', import.meta.url))
 const bareNodeProgram = fileURLToPath(new URL('peers/bare-node.ts', import.meta.url))
 const serviceProgram = fileURLToPath(new URL('peers/product-service.ts', import.meta.url))
@@ -61,9 +62,9 @@ export const BROKERS: readonly BrokerKind[] = [
     missing: () => undefined,
     prepare: anonymousDeployment,
     command: ({ certificate: { certFile, keyFile } }, port) => ({
-      program: process.execPath,
+      program: runtime.program,
       arguments: [
-        ...nodeFlags,
+        ...runtime.flags,
         fieldgateProgram,
         'bare-broker',
         '--tls-port',
@@ -83,8 +84,8 @@ export const BROKERS: readonly BrokerKind[] = [
     missing: () => undefined,
     prepare: (workspace) => prepareService(workspace, 'populate'),
     command: (workspace, port) => ({
-      program: process.execPath,
-      arguments: [...nodeFlags, serviceProgram, 'serve'],
+      program: runtime.program,
+      arguments: [...runtime.flags, serviceProgram, 'serve'],
       environment: { ...serviceEnvironment(workspace, port), FIELDGATE_ENGINE: 'memory' },
     }),
   },
@@ -144,7 +145,7 @@ export const BROKERS: readonly BrokerKind[] = [
     prepare: anonymousDeployment,
     command: ({ certificate: { certFile, keyFile } }, port) => ({
       program: process.execPath,
-      arguments: [...nodeFlags, bareNodeProgram, String(port), certFile, keyFile],
+      arguments: [...nodeRuntime.flags, bareNodeProgram, String(port), certFile, keyFile],
     }),
   },
 ]
@@ -160,8 +161,8 @@ function versionIn(file: string): string {
 /** The whole service with its default engine. */
 export function durableServiceCommand(workspace: Workspace, port: number): BrokerCommand {
   return {
-    program: process.execPath,
-    arguments: [...nodeFlags, serviceProgram, 'serve'],
+    program: runtime.program,
+    arguments: [...runtime.flags, serviceProgram, 'serve'],
     environment: { ...serviceEnvironment(workspace, port), FIELDGATE_ENGINE: 'embedded' },
   }
 }

@@ -7,11 +7,6 @@ const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
 /** The command line of npm's shell, which neither passes signals on nor waits when it gets one. */
 const SCRIPT_SHELL = /^(?:\S*\/)?(?:ba|da|z|k)?sh -c /
 
-/** The package with the pinned Node of this platform, an optional dependency of package.json. */
-export function nodePackage() {
-  return `${process.platform === 'darwin' ? 'node-bin' : 'node'}-${process.platform}-${process.arch}`
-}
-
 /**
  * The programs that started this one and must live as long as it does, the nearest first. There are
  * none unless npm, or a package manager like npm, started this process. A signal to npm or to its
@@ -26,22 +21,22 @@ export function launchersAbove() {
 }
 
 /**
- * Replaces this process by `node` with these arguments. A Node before 22.15 can't replace itself:
- * then `node` is a child process that gets the signals of this process, and this process ends after
- * the child, with its exit code.
+ * Replaces this process by `program` with these arguments. A Node before 22.15 can't replace
+ * itself: then `program` is a child process that gets the signals of this process, and this process
+ * ends after the child, with its exit code.
  */
 export function launch(
-  /** @type {string} */ node,
+  /** @type {string} */ program,
   /** @type {readonly string[]} */ args,
   launchers = launchersAbove(),
 ) {
   if (typeof process.execve === 'function') {
-    process.execve(node, [node, ...args], withLaunchers(launchers))
+    process.execve(program, [program, ...args], withLaunchers(launchers))
   }
-  const child = spawn(node, args, { stdio: 'inherit', env: withLaunchers([process.pid, ...launchers]) })
+  const child = spawn(program, args, { stdio: 'inherit', env: withLaunchers([process.pid, ...launchers]) })
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => {
-    console.error(`fieldgate: ${node} could not be started: ${error.message}`)
+    console.error(`fieldgate: ${program} could not be started: ${error.message}`)
     process.exit(1)
   })
   child.on('exit', (code) => process.exit(code ?? 1))

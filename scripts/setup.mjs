@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { nodePackage } from '../bin/launch.mjs'
+import { nodePackage } from '../bin/runtime.mjs'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 /**

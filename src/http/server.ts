@@ -127,8 +127,12 @@ export interface HttpServerOptions {
 
 /** Connections that have not sent a request yet, and their bounds. */
 interface Newcomers {
+  /** True if this part does the TLS of the connections that it gives to the server. */
+  readonly speaksTls: boolean
   /** Must be called once for each server, before the server listens. */
-  watch(server: Server): void
+  watch(server: Server, tls: TlsMaterial | undefined): void
+  /** Puts another certificate in place, where this part does the TLS. */
+  setCertificate(tls: TlsMaterial): void
   /** The connection has sent a request. */
   settled(socket: Socket): void
   /** Whether a proxy opened the connection for a client of its own, and said so before TLS. */
@@ -168,6 +172,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const app = createApp(options)
   app.setValidatorCompiler(compileValidator)
   readJsonStrictly(app)
+  refuseWithoutHost(app)
   refuseWhileClosing(app)
   const documentation = await openDocumentation(options.documentationDirectory)
   answerErrors(app, [documentation, await filesOf(options)])
@@ -249,9 +254,10 @@ function createApp({ log, settings, https, newcomers }: HttpServerOptions): Http
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     serverFactory: (handler) => {
-      const server = createNodeServer(handler, https)
+      // A part that speaks TLS itself gives the server its connections in clear text.
+      const server = createNodeServer(handler, newcomers?.speaksTls === true ? undefined : https)
       servers.push(server)
-      newcomers?.watch(server)
+      newcomers?.watch(server, https)
       const settle = ({ socket }: IncomingMessage): void => newcomers?.settled(socket)
       server.on('request', settle).on('upgrade', settle)
       return server
@@ -273,6 +279,7 @@ function createApp({ log, settings, https, newcomers }: HttpServerOptions): Http
   })
   app.decorate('setSecureContext', (tls: TlsMaterial) => {
     for (const server of servers) replaceCertificate(server, tls)
+    newcomers?.setCertificate(tls)
   })
   if (newcomers !== undefined) nameForwarded(app as unknown as HttpApp, newcomers)
   app.addHook('preClose', async () => {
@@ -330,6 +337,18 @@ function strictJsonParser(app: HttpApp): (text: string) => unknown {
     })
     return parsed
   }
+}
+
+/**
+ * A request of HTTP/1.1 names its host (RFC 9112 §3.2). Not every runtime refuses a request that
+ * does not.
+ */
+function refuseWithoutHost(app: HttpApp): void {
+  app.addHook('onRequest', async ({ raw }, reply) => {
+    if (raw.httpVersion !== '1.1' || raw.headers.host !== undefined) return
+    reply.header('connection', 'close')
+    throw invalidArgument('the request has no Host header', 'host_missing')
+  })
 }
 
 /** A server that is closing says so, and closes the connection. */

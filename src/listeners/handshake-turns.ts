@@ -21,8 +21,13 @@ const MAXIMUM_TURN_MS = 5
 export interface WaitingHandshake {
   /** True when the connection has ended. */
   readonly isOver: boolean
-  /** Gives the connection to TLS, which handles the ClientHello in the next tick. */
+  /**
+   * Gives the connection to TLS, which handles the ClientHello in the next tick, or when the event
+   * loop next reads sockets.
+   */
   begin(): void
+  /** The time in ms that the handshake takes after the next tick; absent: none. */
+  readonly laterMs?: number
 }
 
 /** One object for all listeners: they share the event loop. */
@@ -69,7 +74,8 @@ export class HandshakeTurns {
     next.begin()
     // TLS handles the ClientHello in a tick that it has just asked for: this tick comes after it.
     process.nextTick(() => {
-      if (this.#clock.steady() < endsAt) this.#begin(endsAt)
+      const remainingEndsAt = endsAt - (next.laterMs ?? 0)
+      if (this.#clock.steady() < remainingEndsAt) this.#begin(remainingEndsAt)
       else this.#end()
     })
   }

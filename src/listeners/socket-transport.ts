@@ -1,16 +1,7 @@
 /** Gives the broker a TCP or TLS socket as a duplex of bytes. */
 import type { Socket } from 'node:net'
 import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
-
-/**
- * How long a client has to receive the last bytes and to close its end. Then the socket is cut off.
- */
-export const LINGER_MS = 1_000
-/**
- * Bytes that are still read from a closing socket, so that a reset does not overtake our last
- * packet. The bound stops a flood.
- */
-export const LINGER_BYTES = 65_536
+import { LINGER_BYTES, LINGER_MS } from './linger.ts'
 
 /**
  * A class and no closures: a hundred thousand idle connections share its methods, and closures took

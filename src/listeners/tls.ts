@@ -1,80 +1,18 @@
-/**
- * MQTT over TLS: after its handshake, a socket becomes a duplex of bytes with a peer, and is given
- * to the broker.
- */
-import { createServer } from 'node:tls'
-import type { SecureContextOptions, TLSSocket } from 'node:tls'
+/** MQTT over TLS, by the sockets of the runtime. */
 import type { Broker } from '../broker/broker.ts'
-import { given } from '../given.ts'
 import type { AddressLimiter } from './address-limiter.ts'
-import { HANDSHAKE_TIMEOUT_MS } from './arrivals.ts'
-import type { HandshakeTurns } from './handshake-turns.ts'
-import { listen } from './listen.ts'
-import type { Listener, ListenerOptions } from './listen.ts'
-import { Newcomers } from './newcomers.ts'
-import { SocketTransport } from './socket-transport.ts'
-import type { TrustedProxies } from './trusted-proxies.ts'
-
-/** The only protocol that ALPN accepts here (RFC 7301). */
-const PROTOCOL = 'mqtt'
-
-export interface TlsListener extends Listener {
-  /** New connections get the new certificate; open connections keep theirs. */
-  setCertificate(context: SecureContextOptions): void
-}
-
-export interface TlsListenerOptions extends ListenerOptions {
-  /** Proxies that may name their clients by the PROXY protocol; absent: none. */
-  readonly proxies?: TrustedProxies
-  /** The turns of all listeners' TLS handshakes; absent: turns of this listener alone. */
-  readonly turns?: HandshakeTurns
-}
+import { bun } from './bun.ts'
+import { listenBunTls } from './bun-tls.ts'
+import { listenNodeTls } from './node-tls.ts'
+import type { TlsListener, TlsListenerOptions, TlsMaterial } from './tls-listener.ts'
 
 /** Listens for TLS 1.2 and 1.3. Throws the system's error when the port can't be bound. */
-export async function listenTls(
+export function listenTls(
   broker: Broker,
-  context: SecureContextOptions,
+  material: TlsMaterial,
   limiter: AddressLimiter,
   options: TlsListenerOptions,
 ): Promise<TlsListener> {
-  const server = createServer({
-    ...context,
-    minVersion: 'TLSv1.2',
-    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-    ALPNCallback: chooseProtocol,
-    noDelay: true,
-  })
-  const refused = (): void => {
-    broker.counters.connectionsRefused += 1
-  }
-  const newcomers = new Newcomers(limiter, refused, given({ proxies: options.proxies, turns: options.turns }))
-  newcomers.watch(server)
-  server.on('secureConnection', (socket: TLSSocket) => {
-    newcomers.settled(socket)
-    broker.accept(new SocketTransport(socket), { address: socket.remoteAddress ?? '', listener: 'tls' })
-  })
-  // The handshake is not over, so no packet can carry a reason.
-  server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
-    broker.log.debug({ err: error, peer: socket.remoteAddress }, 'handshake.failed')
-    socket.destroy()
-  })
-  const listener = await listen(server, options)
-  return {
-    port: listener.port,
-    close: () => {
-      const closed = listener.close()
-      newcomers.close()
-      return closed
-    },
-    setCertificate: (next) => server.setSecureContext({ ...next, minVersion: 'TLSv1.2' }),
-  }
-}
-
-/**
- * Ends the handshake of a client that names protocols without ours, so that no page can lead a
- * browser here. A function is used because a list in the options would be copied for each
- * connection.
- */
-function chooseProtocol({ protocols }: { readonly protocols: readonly string[] }): string | undefined {
-  return protocols.includes(PROTOCOL) ? PROTOCOL : undefined
+  const listen = bun === undefined ? listenNodeTls : listenBunTls
+  return listen(broker, material, limiter, options)
 }

@@ -9,7 +9,7 @@ import type { WebSocket } from 'ws'
 import type { Broker } from '../broker/broker.ts'
 import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
 import type { AddressLimiter } from './address-limiter.ts'
-import { LINGER_BYTES, LINGER_MS } from './socket-transport.ts'
+import { LINGER_BYTES, LINGER_MS } from './linger.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** The path of the upgrade, and the subprotocol that a client must offer [MQTT-6.0.0-3]. */

@@ -11,7 +11,8 @@ import { RequestShares } from '../http/shares/request-shares.ts'
 import { WorkTurns } from '../http/shares/work-turns.ts'
 import { systemClock } from '../clock.ts'
 import { AddressLimiter } from '../listeners/address-limiter.ts'
-import { Newcomers } from '../listeners/newcomers.ts'
+import { createNewcomers } from '../listeners/newcomers.ts'
+import type { Newcomers } from '../listeners/newcomers.ts'
 import { TrustedProxies } from '../listeners/trusted-proxies.ts'
 import { given } from '../given.ts'
 import type { BoundsByOrganization } from '../organization-bounds.ts'
@@ -116,7 +117,7 @@ function newcomersOf(
   const refused = (): void => {
     broker.counters.connectionsRefused += 1
   }
-  return new Newcomers(limiter, refused, { ...given({ proxies }), boundsProxies: false, turns })
+  return createNewcomers(limiter, refused, { ...given({ proxies }), boundsProxies: false, turns })
 }
 
 function healthOf({

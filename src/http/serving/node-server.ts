@@ -67,7 +67,8 @@ export function createNodeServer(handler: RequestListener, tls: TlsMaterial | un
     // Lenient reading would let a request be smuggled in behind an ambiguous request (RFC 9112
     // §11.2).
     insecureHTTPParser: false,
-    requireHostHeader: true,
+    // The server itself answers such a request, with the usual error body.
+    requireHostHeader: false,
   }
   const server =
     tls === undefined

@@ -1,0 +1,96 @@
+// Chooses the runtime of the service: Bun, or Node. Both are installed with the package. Runs on
+// Node 18 and newer.
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/**
+ * @typedef {object} Runtime
+ * @property {string} program The runtime's binary.
+ * @property {readonly string[]} flags Its own flags, which stand before the program that it runs.
+ */
+
+/**
+ * The broker makes thousands of short-lived objects per second. With a large young generation, most
+ * garbage collections of Node find nothing to copy.
+ */
+const NODE_FLAGS = ['--min-semi-space-size=16', '--max-semi-space-size=32']
+/**
+ * Bun reads `.env` and `bunfig.toml` of the folder in which it starts, and installs packages that
+ * it does not find. The service does none of that.
+ */
+const BUN_FLAGS = ['--no-env-file', '--no-install', '--config=/dev/null']
+/** The oldest Node that runs the service. */
+const OLDEST_NODE = 24
+
+/** The package with the pinned Node of this platform, an optional dependency of package.json. */
+export function nodePackage() {
+  return `${process.platform === 'darwin' ? 'node-bin' : 'node'}-${process.platform}-${process.arch}`
+}
+
+/**
+ * Chooses the runtime that `FIELDGATE_RUNTIME` names (`bun` or `node`), or else Bun where it runs,
+ * and Node where it does not. Throws an error for the user when there is none.
+ * @param {string} folder The folder of the package; its node_modules, or one above it, has the
+ * runtimes.
+ * @param {string} wanted `bun`, `node`, or "" for the better one.
+ * @returns {Runtime}
+ */
+export function chooseRuntime(folder, wanted = process.env.FIELDGATE_RUNTIME ?? '') {
+  if (!['', 'bun', 'node'].includes(wanted)) {
+    throw new Error(`FIELDGATE_RUNTIME is "${wanted}"; it must be "bun" or "node".`)
+  }
+  const bun = wanted === 'node' ? undefined : findBun(folder)
+  if (bun !== undefined) return { program: bun, flags: BUN_FLAGS }
+  if (wanted === 'bun') {
+    throw new Error(
+      `FIELDGATE_RUNTIME is "bun", and there is no Bun for this machine (${process.platform}-${process.arch}). Leave FIELDGATE_RUNTIME out, or run \`npm ci --ignore-scripts\` in the checkout.`,
+    )
+  }
+  const node = findNode(folder)
+  if (node === undefined) {
+    throw new Error(
+      `needs Node ${OLDEST_NODE} or newer; this is ${process.version}. Run \`npm ci --ignore-scripts\` in the checkout.`,
+    )
+  }
+  return { program: node, flags: NODE_FLAGS }
+}
+
+/** @param {string} folder */
+function findBun(folder) {
+  if (!hasWantedInstructions()) return undefined
+  const arch = process.arch === 'arm64' ? 'aarch64' : process.arch
+  const platform = `@oven/bun-${process.platform}-${arch}`
+  return findInPackages(
+    folder,
+    [platform, `${platform}-musl`].map((name) => join(name, 'bin', 'bun')),
+  )
+}
+
+/** This Node, if it is new enough; else the Node that was installed with the package. */
+function findNode(/** @type {string} */ folder) {
+  if (process.versions.bun === undefined && Number(process.versions.node.split('.')[0]) >= OLDEST_NODE) {
+    return process.execPath
+  }
+  return findInPackages(folder, [join(nodePackage(), 'bin', 'node')])
+}
+
+/** Bun for Intel and AMD is compiled for processors with AVX2: those since 2013 have it. */
+function hasWantedInstructions() {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return true
+  try {
+    return /^flags\s*:.*\bavx2\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'))
+  } catch {
+    return true
+  }
+}
+
+/**
+ * Looks in node_modules of the folder, and in node_modules of the folders above it, where npm puts
+ * shared packages.
+ */
+function findInPackages(/** @type {string} */ folder, /** @type {readonly string[]} */ names) {
+  for (let at = folder; ; at = dirname(at)) {
+    const found = names.map((name) => join(at, 'node_modules', name)).find((path) => existsSync(path))
+    if (found !== undefined || dirname(at) === at) return found
+  }
+}
