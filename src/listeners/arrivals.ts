@@ -8,6 +8,7 @@ import { networkOf } from '../client-network.ts'
 import { later } from '../clock.ts'
 import type { Clock, SteadyMs } from '../clock.ts'
 import { MAXIMUM_HELLO_BYTES, stateOfHello } from './client-hello.ts'
+import { Deadlines } from './deadlines.ts'
 import type { HandshakeTurns, WaitingHandshake } from './handshake-turns.ts'
 
 /**
@@ -17,11 +18,6 @@ import type { HandshakeTurns, WaitingHandshake } from './handshake-turns.ts'
 const DEADLINE_MS = 10_000
 /** The time that the listeners let TLS have for the handshake. */
 export const HANDSHAKE_TIMEOUT_MS = 10_000
-/**
- * Connections that are cut in one turn of the event loop. Stops pauses: thousands of connections
- * that came together reach their deadline together.
- */
-const CUT_PER_TURN = 16
 /**
  * Connections without TLS yet; beyond it the oldest is cut. A client sends its ClientHello at once,
  * so the oldest are strangers. Stops strangers with many addresses, who would fill the port.
@@ -47,17 +43,23 @@ export class Arrivals {
   readonly #turns: HandshakeTurns
   readonly #clock: Clock
   readonly #refused: () => void
-  /** Without TLS yet, in the order of their deadlines. */
-  readonly #waiting = new Set<Arrival>()
+  /** Without TLS yet. */
+  readonly #waiting: Deadlines<Arrival>
   /** In their TLS handshake, in the order of its beginning. */
   readonly #shakingHands = new Map<Socket, Arrival>()
-  /** Set while a deadline is waited for. */
-  #stopWatch: (() => void) | undefined = undefined
-
   constructor({ turns, clock, refused }: ArrivalsOptions) {
     this.#turns = turns
     this.#clock = clock
     this.#refused = refused
+    this.#waiting = new Deadlines({
+      durationMs: DEADLINE_MS,
+      maximum: MAXIMUM_WAITING,
+      clock,
+      cut: (arrival, reason) => {
+        if (reason === 'crowded') refused()
+        arrival.cut()
+      },
+    })
   }
 
   /**
@@ -66,21 +68,19 @@ export class Arrivals {
    * After `begin`, `secured` must follow when the handshake is over, unless the socket closes.
    */
   enter(socket: Socket, address: string, begin: () => void): void {
-    if (this.#waiting.size >= MAXIMUM_WAITING) this.#cutOldest(this.#waiting)
-    const arrival: Arrival = new Arrival(socket, later(this.#clock.steady(), DEADLINE_MS), {
+    const arrival: Arrival = new Arrival(socket, {
       isWhole: () => this.#turns.wait(networkOf(address), arrival),
       begins: () => {
-        this.#remove(arrival)
+        this.#waiting.remove(arrival)
         this.#shakesHands(socket, arrival)
         begin()
       },
       isOver: () => {
-        this.#remove(arrival)
+        this.#waiting.remove(arrival)
         this.#shakingHands.delete(socket)
       },
     })
     this.#waiting.add(arrival)
-    if (this.#stopWatch === undefined) this.#watch(arrival)
   }
 
   /** The TLS handshake over this TCP socket has succeeded. */
@@ -97,45 +97,15 @@ export class Arrivals {
       // proxies. An established connection must never be cut for a handshake.
       earlier.leave()
     }
-    if (this.#shakingHands.size >= MAXIMUM_SHAKING_HANDS) this.#cutOldest(this.#shakingHands.values())
+    if (this.#shakingHands.size >= MAXIMUM_SHAKING_HANDS) this.#cutOldest()
     this.#shakingHands.set(socket, arrival)
   }
 
-  #cutOldest(arrivals: Iterable<Arrival>): void {
-    for (const oldest of arrivals) {
+  #cutOldest(): void {
+    for (const oldest of this.#shakingHands.values()) {
       this.#refused()
       oldest.cut()
       return
-    }
-  }
-
-  #remove(arrival: Arrival): void {
-    this.#waiting.delete(arrival)
-    if (this.#waiting.size > 0) return
-    this.#stopWatch?.()
-    this.#stopWatch = undefined
-  }
-
-  /** Waits for the next deadline: one timer for all connections. */
-  #watch({ endsAt }: Arrival): void {
-    this.#stopWatch?.()
-    this.#stopWatch = this.#clock.after(Math.max(endsAt - this.#clock.steady(), 0), () => this.#cutLate())
-  }
-
-  #cutLate(): void {
-    const now = this.#clock.steady()
-    let count = 0
-    for (const arrival of this.#waiting) {
-      if (arrival.endsAt > now) {
-        this.#watch(arrival)
-        return
-      }
-      if (count === CUT_PER_TURN) {
-        this.#clock.afterTurn(() => this.#cutLate())
-        return
-      }
-      count += 1
-      arrival.cut()
     }
   }
 }
@@ -150,16 +120,15 @@ interface ArrivalEvents {
 }
 
 class Arrival implements WaitingHandshake {
-  /** The deadline of its present step. */
-  endsAt: SteadyMs
+  /** The deadline of its handshake. */
+  endsAt = 0 as SteadyMs
   readonly #socket: Socket
   readonly #events: ArrivalEvents
   #bytes = NOTHING
   #isWhole = false
 
-  constructor(socket: Socket, endsAt: SteadyMs, events: ArrivalEvents) {
+  constructor(socket: Socket, events: ArrivalEvents) {
     this.#socket = socket
-    this.endsAt = endsAt
     this.#events = events
     socket.on('readable', this.#readable)
     socket.on('error', this.cut)
