@@ -1,0 +1,116 @@
+/** The runner of `npm test` on files of its own: nothing that goes wrong counts as passed. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+interface FileResult {
+  readonly file: string
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+  readonly output: string
+  readonly notes: readonly string[]
+}
+
+interface Options {
+  readonly root: string
+  readonly bun: string
+  readonly environment: NodeJS.ProcessEnv
+  readonly onResult: (result: FileResult) => void
+  readonly fileMs?: number
+}
+
+interface Scripts {
+  installedBun(root: string): string | undefined
+  runBunTests(files: readonly string[], options: Options): Promise<void>
+  runtimesOf(files: readonly string[]): { readonly bun: readonly string[]; readonly node: readonly string[] }
+  readonly NODE_ALONE: Readonly<Record<string, string>>
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+// The scripts are JavaScript, which has no declarations.
+const [runner, runtimes] = await Promise.all(
+  ['bun-tests', 'test-runtimes'].map((name) => import(join(root, 'scripts', `${name}.mjs`)) as Promise<Scripts>),
+)
+assert.ok(runner !== undefined && runtimes !== undefined)
+const folder = mkdtempSync(join(tmpdir(), 'fieldgate-runner-'))
+after(() => rmSync(folder, { recursive: true }))
+
+/** Runs one file with this text. */
+async function outcomeOf(text: string, fileMs?: number): Promise<FileResult> {
+  const bun = runner?.installedBun(root)
+  assert.ok(bun !== undefined, 'Bun is installed')
+  writeFileSync(join(folder, 'a.test.ts'), `import { after, before, describe, it, test } from 'node:test'\n${text}`)
+  const results: FileResult[] = []
+  const environment = { PATH: process.env['PATH'] }
+  const onResult = (result: FileResult): void => void results.push(result)
+  const limit = fileMs === undefined ? {} : { fileMs }
+  await runner?.runBunTests(['a.test.ts'], { root: folder, bun, environment, onResult, ...limit })
+  const [result] = results
+  assert.ok(result !== undefined && results.length === 1)
+  return result
+}
+
+test('passed, failed and skipped tests are counted, in groups too, and diagnostics are notes', async () => {
+  const { file, passed, failed, skipped, output, notes } = await outcomeOf(`
+    test('one', (t) => t.diagnostic('speed: 5/s'))
+    test('two', { skip: true }, () => {})
+    test('three', { todo: true }, () => {})
+    describe('group', () => {
+      it('four', () => {})
+      describe('within', () => it('five & <six>', () => { throw new Error('the fault of five') }))
+    })`)
+  assert.deepEqual({ file, passed, failed, skipped }, { file: 'a.test.ts', passed: 2, failed: 1, skipped: 2 })
+  assert.match(output, /the fault of five/)
+  assert.doesNotMatch(output, /\(pass\)/)
+  assert.deepEqual(notes, ['speed: 5/s'])
+})
+
+for (const [title, text, reason] of [
+  ['crashes', "test('x', () => process.kill(process.pid, 'SIGKILL'))", /ended with signal SIGKILL/],
+  ['exits within a test with 0', "test('x', () => process.exit(0))", /told no results/],
+  ["can't be loaded", "throw new Error('at load')", /at load[^]*told no results/],
+  ['has no test', 'void test', /told no results/],
+  ['fails before its tests', "before(() => { throw new Error('no world') }); test('x', () => {})", /no world/],
+  ['fails behind its tests', "after(() => { throw new Error('no end') }); test('x', () => {})", /no end/],
+  [
+    'has an error that no test waits for',
+    "test('x', () => void Promise.reject(new Error('nobody waits')))",
+    /nobody waits/,
+  ],
+] as const) {
+  test(`a file that ${title} counts as failed, and the end of its output is told`, async () => {
+    const { failed, output } = await outcomeOf(text)
+    assert.equal(failed, 1)
+    assert.match(output, reason)
+  })
+}
+
+test('a file that never ends is killed, and counts as failed', async () => {
+  const { failed, output } = await outcomeOf("test('x', () => { for (;;); })", 1_500)
+  assert.equal(failed, 1)
+  assert.match(output, /ended with signal SIGKILL/)
+})
+
+test('a process that a test leaves behind does not hold the runner up', async () => {
+  const { passed, failed } = await outcomeOf(`
+    import { spawn } from 'node:child_process'
+    test('x', () => spawn('sleep', ['5'], { stdio: 'inherit' }).unref())`)
+  assert.deepEqual({ passed, failed }, { passed: 1, failed: 0 })
+})
+
+test('Bun runs every file but those with a reason against it; Node runs these and the core', () => {
+  const reasons = Object.entries(runtimes.NODE_ALONE)
+  for (const [file, reason] of reasons) assert.ok(existsSync(join(root, file)) && reason !== '', file)
+  const [alone = ''] = Object.keys(runtimes.NODE_ALONE)
+  const core = ['src/broker/broker.test.ts', 'src/http/server.test.ts', 'test/limits.test.ts']
+  const others = ['src/http/administration.test.ts', 'test/e2e/backup.test.ts', 'src/bounded-cache.test.ts']
+  for (const file of [...core, ...others]) assert.ok(existsSync(join(root, file)), file)
+  assert.deepEqual(runtimes.runtimesOf([alone, ...core, ...others]), {
+    bun: [...core, ...others],
+    node: [alone, ...core],
+  })
+})
