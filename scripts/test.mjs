@@ -1,12 +1,15 @@
-// npm test: installs, builds, checks the source and runs every test. The last line counts them.
-// `npm test -- broker` runs only the test files whose path contains "broker" and leaves the source
-// checks out.
+// npm test: installs, builds, checks the source and runs every test: on Bun, and the core on Node
+// as well (`test-runtimes.mjs`). The last line counts them. `npm test -- broker` runs only the test
+// files whose path contains "broker" and leaves the source checks out.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { runBunTests } from './bun-tests.mjs'
+import { chooseRuntime } from '../bin/runtime.mjs'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
 import { readTally } from './tally.mjs'
+import { runtimesOf } from './test-runtimes.mjs'
 
 ensureInstalled()
 if (Number(process.versions.node.split('.')[0]) < 24) {
@@ -60,32 +63,59 @@ const files = ['src', 'console', 'simulator', 'site', 'bench', 'test']
   .filter((file) => file.endsWith('.test.ts'))
   .filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)))
   .toSorted((a, b) => a.localeCompare(b))
-const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-test-'))
-const tallyFile = join(scratch, 'tally.json')
-const run = spawnSync(
-  pinnedNode,
-  [
-    '--test',
-    '--test-concurrency=2',
-    '--test-timeout=120000',
-    `--test-reporter=${process.env.CI ? 'dot' : 'spec'}`,
-    '--test-reporter-destination=stdout',
-    `--test-reporter=${join(root, 'scripts', 'tally-reporter.mjs')}`,
-    `--test-reporter-destination=${tallyFile}`,
-    ...files,
-  ],
-  { cwd: root, env: environment, stdio: ['ignore', 'inherit', 'inherit'] },
-)
-const tally = readTally(tallyFile)
-if (process.env.CI) for (const note of tally.notes) console.log(note)
-passed += tally.passed
-failed += tally.failed
-skipped += tally.skipped
-if (run.status !== 0 && failed === 0) failed += 1
-if (wanted.length === 0) console.log(`The slowest files: ${slowest(tally.seconds)}`)
-rmSync(scratch, { recursive: true, force: true })
+/** The duration of each test file in seconds, by its path and its runtime. */
+const seconds = new Map()
+const { bun: onBun, node: onNode } = runtimesOf(files)
+await runOnBun(onBun)
+if (onNode.length > 0) runOnNode(onNode)
+if (wanted.length === 0) console.log(`The slowest files: ${slowest()}`)
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
 process.exit(failed === 0 ? 0 : 1)
+
+/** @param {readonly string[]} names */
+async function runOnBun(names) {
+  await runBunTests(names, { root, bun: chooseRuntime(root, 'bun'), environment, onResult: countResult })
+}
+
+/** @param {import('./bun-tests.mjs').FileResult} result */
+function countResult(result) {
+  passed += result.passed
+  failed += result.failed
+  skipped += result.skipped
+  seconds.set(`${result.file} on Bun`, result.seconds)
+  const counts = `${result.passed} passed, ${result.failed} failed, ${result.skipped} skipped`
+  console.log(`${result.failed === 0 ? '✔' : '✖'} ${result.file}: ${counts} (${result.seconds.toFixed(1)} s)`)
+  for (const note of result.notes) console.log(`  ${note}`)
+  if (result.failed > 0) console.log(result.output)
+}
+
+/** @param {readonly string[]} names */
+function runOnNode(names) {
+  console.log(`${names.length} files on Node:`)
+  const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-test-'))
+  const tallyFile = join(scratch, 'tally.json')
+  const run = spawnSync(
+    pinnedNode,
+    [
+      '--test',
+      '--test-concurrency=2',
+      '--test-timeout=120000',
+      `--test-reporter=${process.env.CI ? 'dot' : 'spec'}`,
+      '--test-reporter-destination=stdout',
+      `--test-reporter=${join(root, 'scripts', 'tally-reporter.mjs')}`,
+      `--test-reporter-destination=${tallyFile}`,
+      ...names,
+    ],
+    { cwd: root, env: environment, stdio: ['ignore', 'inherit', 'inherit'] },
+  )
+  const tally = readTally(tallyFile)
+  rmSync(scratch, { recursive: true, force: true })
+  if (process.env.CI) for (const note of tally.notes) console.log(note)
+  passed += tally.passed
+  failed += run.status === 0 ? tally.failed : Math.max(1, tally.failed)
+  skipped += tally.skipped
+  for (const [file, taken] of Object.entries(tally.seconds)) seconds.set(`${relative(root, file)} on Node`, taken)
+}
 
 /**
  * Installs the clients and the browser that the end-to-end tests need, as root on Debian. Elsewhere
@@ -127,14 +157,11 @@ function isThere(program) {
   return program.startsWith('/') ? existsSync(program) : spawnSync('which', [program]).status === 0
 }
 
-/**
- * @param {import('./tally-reporter.mjs').Tally['seconds']} seconds
- * @returns {string} The files that took longest, with their seconds.
- */
-function slowest(seconds) {
-  return Object.entries(seconds)
+/** The files that took longest, with their seconds. */
+function slowest() {
+  return [...seconds]
     .toSorted(([, a], [, b]) => b - a)
     .slice(0, 10)
-    .map(([file, taken]) => `${relative(root, file)} ${taken.toFixed(0)} s`)
+    .map(([file, taken]) => `${file} ${taken.toFixed(0)} s`)
     .join(', ')
 }

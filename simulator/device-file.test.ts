@@ -25,7 +25,7 @@ describe('a device file', () => {
 
   it('is refused with each fault and its place', () => {
     for (const [text, fault] of [
-      ['[', /not JSON/],
+      ['[\n  {', /^not JSON at line 2, column 4$/],
       ['{}', /not a JSON array/],
       ['[]', /no device/],
       [JSON.stringify([DEVICE, 1]), /device 2: not an object/],

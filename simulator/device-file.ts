@@ -1,5 +1,6 @@
 /** The device file: the list of the devices that the simulator plays. */
 import { given } from '../src/given.ts'
+import { notJson } from '../src/json-fault.ts'
 import { objectOf } from '../src/json.ts'
 import { isApplicationId, isDevEui } from '../src/lorawan/topics.ts'
 import { DEVICE_MODEL_IDS, isDeviceModelId } from './device-models.ts'
@@ -41,8 +42,8 @@ export function parseDeviceFile(text: string): DeviceFile {
   let entries: unknown
   try {
     entries = JSON.parse(text)
-  } catch (error) {
-    return { ok: false, faults: [`not JSON: ${error instanceof Error ? error.message : String(error)}`] }
+  } catch {
+    return { ok: false, faults: [notJson(text)] }
   }
   if (!Array.isArray(entries)) return { ok: false, faults: ['not a JSON array of devices'] }
   if (entries.length === 0) return { ok: false, faults: ['no device in it'] }

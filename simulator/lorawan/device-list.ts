@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { CsvError } from 'csv-parse'
 import { parse } from 'csv-parse/sync'
+import { notJson } from '../../src/json-fault.ts'
 import { isDevEui } from '../../src/lorawan/topics.ts'
 import { DEVICE_MODEL_IDS, isDeviceModelId } from '../device-models.ts'
 import type { DeviceModelId } from '../device-models.ts'
@@ -99,8 +100,8 @@ export function lorawanDeviceRows(devices: readonly LorawanRecord[]): string[] {
 function jsonEntries(text: string): readonly unknown[] | string {
   try {
     return JSON.parse(text) as readonly unknown[]
-  } catch (error) {
-    return `not JSON: ${error instanceof Error ? error.message : String(error)}`
+  } catch {
+    return notJson(text)
   }
 }
 

@@ -45,6 +45,22 @@ describe('a header of the PROXY protocol', () => {
     })
   }
 
+  for (const [spelling, address] of [
+    ['0:0:0:0:0:0:0:0', '::'],
+    ['0:0:0:0:0:0:0:1', '::1'],
+    ['2001:0DB8:0:0:1:0:0:1', '2001:db8::1:0:0:1'],
+    ['2001:db8:0:1:1:1:1:1', '2001:db8:0:1:1:1:1:1'],
+    ['2001:0:0:1:0:0:0:1', '2001:0:0:1::1'],
+    ['::FFFF:198.51.100.1', '::ffff:198.51.100.1'],
+    ['0:0:0:0:0:ffff:c633:0401', '::ffff:198.51.4.1'],
+    ['64:ff9b::198.51.100.1', '64:ff9b::c633:6401'],
+  ] as const) {
+    test(`names an IPv6 client in the one shortest form: ${spelling}`, () => {
+      const header = readProxyHeader(Buffer.from(`PROXY TCP6 ${spelling} 2001:db8::1 49153 8883\r\n`))
+      assert.equal(header.kind === 'header' && header.client?.address, address)
+    })
+  }
+
   for (const [title, header] of [
     ['version 1 without an end within 107 bytes', `PROXY UNKNOWN ${'x'.repeat(100)}\r\n`],
     ['version 1 of another protocol', 'PROXY UDP4 198.51.100.1 203.0.113.7 1 2\r\n'],

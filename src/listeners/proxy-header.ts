@@ -2,7 +2,7 @@
  * The header of the PROXY protocol, versions 1 and 2, by which a TCP proxy names its client before
  * the client's own bytes. Source: "The PROXY protocol, versions 1 & 2" of haproxy.
  */
-import { isIP, SocketAddress } from 'node:net'
+import { isIP } from 'node:net'
 
 /** The client's end of the connection to the proxy. */
 export interface ClientEnd {
@@ -103,7 +103,14 @@ function groupsOf(bytes: Buffer): string {
 
 /** An IPv6 address gets its shortest form, because the bounds compare texts (RFC 5952). */
 function clientEnd(address: string, port: number): ClientEnd {
-  return isIP(address) === 6
-    ? { address: new SocketAddress({ address, family: 'ipv6' }).address, port }
-    : { address, port }
+  return { address: isIP(address) === 6 ? shortest(address) : address, port }
+}
+
+/** The URL parser writes IPv6 by the rules of RFC 5952 §4, but never with an IPv4 part as in §5. */
+function shortest(address: string): string {
+  const short = new URL(`http://[${address}]/`).hostname.slice(1, -1)
+  const [, high, low] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(short) ?? []
+  if (high === undefined || low === undefined) return short
+  const ipv4 = [high, low].map((group) => Number.parseInt(group, 16)).flatMap((group) => [group >> 8, group & 0xff])
+  return `::ffff:${ipv4.join('.')}`
 }

@@ -10,7 +10,8 @@ import { SampledStatus } from './sampled-status.ts'
 import { version } from '../version.ts'
 
 /**
- * The interval of the timer that measures the event loop's delay. Each measured value includes it.
+ * The interval of the timer that measures the event loop's delay. Node includes the interval in
+ * each measured value, Bun does not.
  */
 const EVENT_LOOP_RESOLUTION_MS = 20
 
@@ -23,6 +24,8 @@ export function openStatus(
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS })
   delay.enable()
   shutdown.add('status', () => void delay.disable())
+  /** The smallest value so far: that of an event loop with nothing to do. */
+  let idleMs = EVENT_LOOP_RESOLUTION_MS
   return new SampledStatus({
     version,
     clock: systemClock,
@@ -39,7 +42,8 @@ export function openStatus(
       return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
     },
     takeEventLoopDelayMs: () => {
-      const maximumMs = Math.max(0, delay.max / 1e6 - EVENT_LOOP_RESOLUTION_MS)
+      idleMs = Math.min(idleMs, delay.min / 1e6)
+      const maximumMs = Math.max(0, delay.max / 1e6 - idleMs)
       delay.reset()
       return maximumMs
     },

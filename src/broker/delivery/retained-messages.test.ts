@@ -96,7 +96,8 @@ describe('the room of all retained messages', () => {
 describe('a retained message', () => {
   it('is no slice of a slab that it shares with others', () => {
     const retained = new RetainedMessages(DEFAULT_LIMITS)
-    const payload = Buffer.from('some text in a slab of the process')
+    const text = 'some text in a slab of the process'
+    const payload = Buffer.from(text.padEnd(8_192)).subarray(0, text.length)
     assert.ok(payload.buffer.byteLength > payload.length)
     const fields = { topicName: 'a', payload, qos: 1, retain: true, properties: undefined, publisherKey: '' } as const
     retained.set(new Message(fields, Infinity))

@@ -33,6 +33,27 @@ test('more pieces than a system call takes are written and read whole', async (t
   await file.close()
 })
 
+test('bytes are written and read at their positions, in one piece or several, in any order', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const file = await nodeDisk.create(`${directory}/a`)
+  await file.write([Buffer.from('tail')], 8)
+  await file.write([Buffer.from('he'), Buffer.from('ad')], 0)
+  await file.write([Buffer.from('bo')], 4)
+  await file.write([Buffer.from('d'), Buffer.from('y')], 6)
+  await file.write([Buffer.from('H')], 0)
+  await file.close()
+  assert.equal(await readFile(`${directory}/a`, 'latin1'), 'Headbodytail')
+  const again = await nodeDisk.open(`${directory}/a`)
+  await again.write([Buffer.from('T')], 8)
+  assert.equal(await again.size(), 12)
+  const body = Buffer.alloc(4)
+  assert.equal(await again.read([body], 4), 4)
+  const [ta, il] = [Buffer.alloc(2), Buffer.alloc(2)]
+  assert.equal(await again.read([ta, il], 8), 4)
+  assert.deepEqual([body, ta, il].map(String), ['body', 'Ta', 'il'])
+  await again.close()
+})
+
 test('opening a missing file fails with the system’s code; removing one does nothing; a missing directory is empty', async (t) => {
   const directory = await temporaryDirectory(t)
   await assert.rejects(nodeDisk.open(`${directory}/a`), { code: 'ENOENT' })

@@ -131,7 +131,9 @@ function done(run: (told: (error: Error | null) => void) => void): Promise<void>
 function writeSome(descriptor: number, pieces: readonly Buffer[], position: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const told = (error: Error | null, written: number): void => (error === null ? resolve(written) : reject(error))
-    if (pieces.length === 1) write(descriptor, pieces[0] as Buffer, 0, undefined, position, told)
+    const [piece] = pieces
+    // Bun ignores the position of a write without a length.
+    if (pieces.length === 1 && piece !== undefined) write(descriptor, piece, 0, piece.length, position, told)
     else writev(descriptor, pieces, position, told)
   })
 }

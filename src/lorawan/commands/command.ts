@@ -3,6 +3,7 @@
  * of a wrong type is a fault and is never converted: `"confirmed": "true"` is not true, and an
  * fPort of 300 is not 44.
  */
+import { jsonFaultOf } from '../../json-fault.ts'
 import { memberOf, objectOf } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { decodeBase64, MAXIMUM_DATA_BYTES } from '../base64.ts'
@@ -126,13 +127,13 @@ export function parseCommand(payload: Buffer): CommandResult {
   let message: unknown
   try {
     message = JSON.parse(text)
-  } catch (error) {
-    // The engine's message quotes the payload; only the position is taken from it.
-    const place = error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined
+  } catch {
+    // The engine's message quotes the payload, and is not shown.
+    const place = jsonFaultOf(text)
     return fault(
       undefined,
       'invalid_json',
-      `the payload is not JSON${place === undefined ? '' : ` at position ${place}`}`,
+      `the payload is not JSON${place === undefined ? '' : ` at position ${place.position}`}`,
     )
   }
   const object = objectOf(message)

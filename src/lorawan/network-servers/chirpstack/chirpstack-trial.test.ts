@@ -45,7 +45,7 @@ describe('a try to reach a ChirpStack', () => {
       tenants: undefined,
     })
     assert.equal(outcome, 'tls_failed')
-    assert.match(answer, /^TLS with 127\.0\.0\.1:\d+ fails \([^:]+\)\. It speaks clear text: take http:/)
+    assert.match(answer, /^TLS with 127\.0\.0\.1:\d+ fails \(wrong version number\)\. It speaks clear text: take http:/)
   })
 
   it('tells that something else answers', async () => {

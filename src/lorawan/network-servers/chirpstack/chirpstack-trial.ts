@@ -142,15 +142,20 @@ function tryConnection({ target, tls }: ChirpStackAddress): Promise<ChirpStackTr
     socket.once('secureConnect', () => end(undefined))
     socket.once('error', (error) => {
       const isRefusedByUs = 'code' in error && /CERT|SELF_SIGNED|ISSUER|ALTNAME/.test(String(error.code))
-      end(failed(isConnected || isRefusedByUs, target, error.message || String('code' in error && error.code)))
+      end(failed(isConnected || isRefusedByUs, target, reasonOf(error)))
     })
   })
 }
 
+/** OpenSSL and BoringSSL word their messages differently, but a fault of TLS has the same code. */
+function reasonOf(error: Error): string {
+  const code = 'code' in error ? String(error.code) : ''
+  const [, fault] = /^ERR_SSL_(\w+)$/.exec(code) ?? []
+  return fault === undefined ? error.message || code : fault.replaceAll('_', ' ').toLowerCase()
+}
+
 function failed(isConnected: boolean, target: string, reason: string): ChirpStackTrial {
-  // OpenSSL puts places in its own sources around its message.
-  const said = /SSL routines:[^:]*:([^:]+)/.exec(reason)?.[1] ?? reason
-  const shown = said.replaceAll(/[^ -~]+/g, ' ').slice(0, 200)
+  const shown = reason.replaceAll(/[^ -~]+/g, ' ').slice(0, 200)
   if (!isConnected) {
     return no('unreachable', `Nothing answers at ${target} (${shown}). Check the address, the port and firewalls.`)
   }

@@ -1,0 +1,148 @@
+// Runs test files on Bun, each in a process of its own.
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/**
+ * @typedef {object} FileResult
+ * @property {string} file
+ * @property {number} passed
+ * @property {number} failed At least 1 for a file that crashed, hung, or told no results.
+ * @property {number} skipped Skipped tests, and tests still to be written.
+ * @property {number} seconds
+ * @property {string} output The end of everything that the process wrote, without passed tests.
+ * @property {readonly string[]} notes The diagnostics of the tests.
+ */
+
+/**
+ * @typedef {object} BunTests
+ * @property {string} root The folder that the paths of the files start from.
+ * @property {import('../bin/runtime.mjs').Runtime} bun
+ * @property {NodeJS.ProcessEnv} environment
+ * @property {(result: FileResult) => void} onResult Called after each file.
+ * @property {number} [fileMs] The time limit of a file; the default is 5 minutes.
+ */
+
+/** Files that run at the same time. */
+const CONCURRENCY = 2
+/** The time limit of a test. */
+const TEST_MS = 120_000
+/** The time limit of a file, whose process is killed at its end. */
+const FILE_MS = 300_000
+/** A codec's script may use this much of the stack: Bun's default is too small for the sandbox. */
+const STACK_BYTES = '984000'
+/** The bounds of what is kept of a file's output, and of each line that is shown. */
+const MAXIMUM_OUTPUT = 1_000_000
+const MAXIMUM_LINES = 200
+const MAXIMUM_LINE = 500
+
+/**
+ * Runs the files, two at a time, in their order. Resolves when all have ended.
+ * @param {readonly string[]} files
+ * @param {BunTests} options
+ */
+export async function runBunTests(files, options) {
+  const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-bun-tests-'))
+  const left = files.map((file, index) => ({ file, report: join(scratch, `${index}.xml`) }))
+  const work = async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      options.onResult(await runFile(next.file, next.report, options))
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: CONCURRENCY }, work))
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/**
+ * @param {string} file
+ * @param {string} report The path where Bun writes its counts.
+ * @param {BunTests} options
+ * @returns {Promise<FileResult>}
+ */
+async function runFile(file, report, { root, bun, environment, fileMs = FILE_MS }) {
+  const startedMs = performance.now()
+  const reporter = ['--reporter=junit', `--reporter-outfile=${report}`]
+  const child = spawn(bun.program, [...bun.flags, 'test', `--timeout=${TEST_MS}`, ...reporter, `./${file}`], {
+    cwd: root,
+    env: { ...environment, BUN_JSC_maxPerThreadStackUsage: STACK_BYTES },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: fileMs,
+    killSignal: 'SIGKILL',
+  })
+  let all = ''
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => (all = (all + text).slice(-MAXIMUM_OUTPUT)))
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    all = (all + text).slice(-MAXIMUM_OUTPUT)
+    said = (said + text).slice(-MAXIMUM_OUTPUT)
+  })
+  const end = await endOf(child)
+  child.stdout.destroy()
+  child.stderr.destroy()
+  const counts = readCounts(report)
+  const seconds = (performance.now() - startedMs) / 1_000
+  const faults = [
+    ...(end === 'code 0' || end === 'code 1' ? [] : [`The process ended with ${end}.`]),
+    ...(counts === undefined ? ['Bun has told no results.'] : []),
+  ]
+  const isGood = end === 'code 0' && counts !== undefined
+  return {
+    file,
+    passed: counts?.passed ?? 0,
+    failed: isGood ? counts.failed : Math.max(1, counts?.failed ?? 0),
+    skipped: counts?.skipped ?? 0,
+    seconds,
+    output: [tailOf(all), ...faults].join('\n'),
+    notes: linesOf(said).slice(1),
+  }
+}
+
+/**
+ * @param {import('node:child_process').ChildProcess} child
+ * @returns {Promise<string>} How the process ended: `code 1`, `signal SIGKILL`, or an error.
+ */
+function endOf(child) {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve(String(error)))
+    // A process that a test left behind may hold the output open: then only "exit" comes.
+    child.once('exit', (code, signal) => {
+      const told = () => resolve(code === null ? `signal ${signal}` : `code ${code}`)
+      const timer = setTimeout(told, 1_000)
+      child.once('close', () => {
+        clearTimeout(timer)
+        told()
+      })
+    })
+  })
+}
+
+/**
+ * Reads the counts of a report. Bun writes none when it can't load the file, when the process
+ * crashes or exits within a test, and when the file has no test.
+ * @param {string} report
+ */
+function readCounts(report) {
+  const [head = ''] = existsSync(report) ? (/<testsuites [^>]*>/.exec(readFileSync(report, 'utf8')) ?? []) : []
+  const [tests, failed, skipped] = ['tests', 'failures', 'skipped'].map((name) =>
+    Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? Number.NaN),
+  )
+  if (tests === undefined || failed === undefined || skipped === undefined) return undefined
+  return Number.isNaN(tests + failed + skipped) ? undefined : { passed: tests - failed - skipped, failed, skipped }
+}
+
+/** @param {string} text */
+function tailOf(text) {
+  return linesOf(text)
+    .filter((line) => !line.startsWith('(pass) '))
+    .slice(-MAXIMUM_LINES)
+    .join('\n')
+}
+
+/** @param {string} text */
+function linesOf(text) {
+  return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.slice(0, MAXIMUM_LINE)]))
+}

@@ -1,0 +1,41 @@
+// The runtime that runs each test file. Bun runs nearly all of them, because the service runs on
+// Bun by default. Node runs the core as well, because the service can run on Node.
+
+/** Parts of the service that run on both runtimes: files, and folders that end with `/`. */
+const CORE = [
+  'src/mqtt/',
+  'src/broker/',
+  'src/engine/',
+  'src/listeners/',
+  'src/http/server.test.ts',
+  'test/conformance/',
+  'test/limits.test.ts',
+]
+
+/**
+ * The files whose test program must run on Node, each with the reason. A service that they start as
+ * a process runs on the default runtime nevertheless.
+ * @type {Readonly<Record<string, string>>}
+ */
+export const NODE_ALONE = {
+  'test/documentation/snippets.test.ts': 'Bun has no stripTypeScriptTypes of node:module',
+  'test/e2e/certificates.test.ts': 'BoringSSL, the TLS of Bun, can be no client of TLS 1.1',
+  'test/e2e/half-open.test.ts': 'its 20,000 connections need a runtime other than that of the service',
+}
+
+/**
+ * Divides test files, as paths from the root, among the runtimes. A file may be in both lists.
+ * @param {readonly string[]} files
+ * @returns {{ readonly bun: readonly string[], readonly node: readonly string[] }}
+ */
+export function runtimesOf(files) {
+  return {
+    bun: files.filter((file) => NODE_ALONE[file] === undefined),
+    node: files.filter((file) => NODE_ALONE[file] !== undefined || isCore(file)),
+  }
+}
+
+/** @param {string} file */
+function isCore(file) {
+  return CORE.some((part) => (part.endsWith('/') ? file.startsWith(part) : file === part))
+}
