@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { chooseRuntime } from '../bin/runtime.mjs'
 import { runBunTests } from '../scripts/bun-tests.mjs'
 import type { FileResult } from '../scripts/bun-tests.mjs'
-import { NODE_ALONE, runtimesOf } from '../scripts/test-mjs'
+import { NODE_ALONE, runtimesOf } from '../scripts/test-runtimes.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'fieldgate-runner-'))
