@@ -91,7 +91,7 @@ function countResult(result) {
 
 /** @param {readonly string[]} names */
 function runOnNode(names) {
-  console.log(`${names.length} files on Node:`)
+  console.log(`Files on Node: ${names.length}`)
   const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-test-'))
   const tallyFile = join(scratch, 'tally.json')
   const run = spawnSync(

@@ -111,7 +111,7 @@ class NodeRed {
     await writeFile(join(folder, 'settings.js'), `module.exports = ${JSON.stringify(settings)}\n`)
     const red = join(parts, 'node_modules', packageName, 'red.js')
     const environment = { HOME: folder, NODE_RED_DISABLE_TELEMETRY: 'true' }
-    const program = new Program(process.execPath, [red, '--userDir', folder], { environment })
+    const program = new Program('node', [red, '--userDir', folder], { environment })
     try {
       await program.output(/Started flows/, 60_000)
       await program.output(/Server now running at/)

@@ -89,7 +89,7 @@ async function typeScriptFlow(world: World, folder: string, parts: string, flow:
   }
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [flow, 'process.d.ts'] }))
   await ranPart(parts, 'typescript/bin/tsc', ['--project', folder], { folder })
-  return outcomeOf(await ran(process.execPath, [flow], { folder, environment: world.environment }))
+  return outcomeOf(await ran('node', [flow], { folder, environment: world.environment }))
 }
 
 const openApiPythonClient: Generator = {

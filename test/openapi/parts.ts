@@ -77,12 +77,12 @@ export async function ran(command: string, args: readonly string[], options: Run
   return stdout + stderr
 }
 
-/** Runs a program of an installed package, named by its file, on this Node. */
+/** Runs a program of an installed package, named by its file, on the Node of the PATH. */
 export async function ranPart(
   parts: string,
   file: string,
   args: readonly string[],
   options: RunOptions,
 ): Promise<string> {
-  return ran(process.execPath, [join(parts, 'node_modules', file), ...args], options)
+  return ran('node', [join(parts, 'node_modules', file), ...args], options)
 }
