@@ -11,7 +11,7 @@ export const DEVICES_OF_AN_APPLICATION = 100
 export const ORGANIZATIONS = 10
 export const APPLICATIONS_OF_AN_ORGANIZATION = APPLICATIONS / ORGANIZATIONS
 /** Tokens for connections that are opened as fast as possible; each connection has its own. */
-export const TOKENS = 2_000
+export const TOKENS = 4_000
 
 /** An application of each organization, with the members with which it is made. */
 export interface PlannedApplication {

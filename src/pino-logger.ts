@@ -81,7 +81,7 @@ export function createPinoLogger(
 /** Lines gather for this long before they are written: each write by another thread costs 50 µs. */
 const GATHER_MS = 50
 /** Lines are written earlier than after `GATHER_MS` when there are this many bytes. */
-const GATHER_BYTES = 4096
+const GATHER_BYTES = 16_000
 /** The most bytes that wait for a slow reader of standard error; later lines are lost. */
 const MAXIMUM_WAITING_BYTES = 16 * 1024 * 1024
 

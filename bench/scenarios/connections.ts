@@ -4,8 +4,11 @@ import type { Client, JobResult } from '../load/job.ts'
 import type { Bound, Row } from './scenario.ts'
 
 const STORM_CONNECTIONS = 2_000
-/** Connections before the measurement, so that a runtime that compiles has compiled. */
-const STORM_WARM_UP = 300
+/**
+ * Connections before the measurement, so that a runtime that compiles has compiled. Each has a token
+ * of its own, and so has each connection that is measured.
+ */
+const STORM_WARM_UP = 2_000
 const STORM_CONCURRENCY = 64
 const IDLE_CONNECTIONS = 10_000
 /** The number of connections at which the count of memory begins. */
