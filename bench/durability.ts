@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startBroker } from './broker-process.ts'
 import { BROKERS } from './brokers.ts'
-import type { BrokerKind, BrokerName } from './brokers.ts'
+import type { BrokerKind, BrokerName } from './brokers/broker.ts'
 import { makeCertificate } from './certificate.ts'
 import {
   applicationTopicFilter,

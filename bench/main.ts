@@ -5,7 +5,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BROKERS } from './brokers.ts'
+import { BROKERS, participants } from './brokers.ts'
+import type { BrokerKind } from './brokers/broker.ts'
 import { makeCertificate } from './certificate.ts'
 import { chooseRows, compare } from './compare.ts'
 import type { Run } from './compare.ts'
@@ -27,9 +28,10 @@ else if ('fault' in options) {
  * Returns the exit status: 1 if Fieldgate lost, doubled or misordered a message, or a broker could
  * not be started.
  */
-async function run({ scenarios, qos, runs: rounds, timing, brokers: names, write }: BenchOptions): Promise<number> {
-  const brokers = BROKERS.filter(({ name }) => names.includes(name))
+async function run({ scenarios, qos, runs: rounds, timing, brokers: choice, write }: BenchOptions): Promise<number> {
   const rows = chooseRows(ROWS, { scenarios, qos })
+  const wanted = BROKERS.filter((broker) => rows.some((row) => participants(row, choice).includes(broker)))
+  const brokers = wanted.filter(isThere)
   const missing = [...brokers.map((broker) => broker.missing()), tooFewFiles(rows)].filter(
     (reason) => reason !== undefined,
   )
@@ -46,8 +48,12 @@ async function run({ scenarios, qos, runs: rounds, timing, brokers: names, write
     process.once(signal, () => process.exit(status))
   }
   const workspace = { directory, certificate: await makeCertificate(directory) }
-  const runs = await compare(rows, brokers, workspace, { runs: rounds, timing }, (done) =>
-    console.log(runLine(done, units.get(done.row) ?? '')),
+  const runs = await compare(
+    rows,
+    (row) => participants(row, choice).filter((broker) => brokers.includes(broker)),
+    workspace,
+    { runs: rounds, timing },
+    (done) => console.log(runLine(done, units.get(done.row) ?? '')),
   )
   const text = report(runs, { rows, brokers, seconds: timing.measureMs / 1000, date: new Date() })
   console.log(`\n${text}`)
@@ -55,6 +61,13 @@ async function run({ scenarios, qos, runs: rounds, timing, brokers: names, write
   if (faults > 0) console.error(`Fieldgate: ${faults} runs with a fault.`)
   if (write !== undefined && document !== undefined) writeFileSync(write, withFigures(document, text))
   return faults > 0 ? 1 : 0
+}
+
+/** False for an optional broker that is missing, and a line says why. */
+function isThere({ isOptional = false, missing }: BrokerKind): boolean {
+  const reason = isOptional ? missing() : undefined
+  if (reason !== undefined) console.error(reason)
+  return reason === undefined
 }
 
 /** A sentence if the limit of open files is too low for a row. */

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { participants } from './brokers.ts'
 import { parseOptions } from './options.ts'
+import { ROWS } from './scenarios/rows.ts'
 
 test('without arguments the service is compared in every scenario', () => {
   const options = parseOptions([])
   assert.ok(options !== undefined && !('fault' in options))
   assert.deepEqual(options.scenarios, ['s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8'])
-  assert.deepEqual(options.brokers, ['fieldgate-service', 'fieldgate-durable', 'mosquitto', 'aedes', 'bare-node'])
+  assert.deepEqual(options.brokers, { named: [], withDefaults: true })
   assert.deepEqual(options.qos, [0, 1])
 })
 
@@ -14,9 +16,25 @@ test('names are taken in any case and order, each once', () => {
   const options = parseOptions(['--scenarios', 'S3,s1,s3', '--brokers', 'mosquitto', '--seconds', '2', '--qos', '1'])
   assert.ok(options !== undefined && !('fault' in options))
   assert.deepEqual(options.scenarios, ['s1', 's3'])
-  assert.deepEqual(options.brokers, ['mosquitto'])
+  assert.deepEqual(options.brokers, { named: ['mosquitto'], withDefaults: false })
   assert.equal(options.timing.measureMs, 2000)
   assert.deepEqual(options.qos, [1])
+})
+
+test('brokers are chosen beside those that take part by default, some of them in one row', () => {
+  const options = parseOptions(['--brokers', 'default,fieldgate'])
+  assert.ok(options !== undefined && !('fault' in options))
+  assert.deepEqual(options.brokers, { named: ['fieldgate'], withDefaults: true })
+  const usual = ['fieldgate', 'fieldgate-service', 'fieldgate-durable', 'mosquitto', 'aedes', 'bare-node', 'bare-bun']
+  for (const row of ROWS) {
+    const isBesidePersistence = row.scenario === 's3' && row.qos === 1
+    const expected = isBesidePersistence ? usual.toSpliced(4, 0, 'mosquitto-persistent') : usual
+    assert.deepEqual(
+      participants(row, options.brokers).map(({ name }) => name),
+      expected,
+      row.title,
+    )
+  }
 })
 
 test('a wrong argument is named', () => {

@@ -1,14 +1,14 @@
 /** The arguments of `npm run bench`. */
 import { parseArgs } from 'node:util'
 import { BROKERS } from './brokers.ts'
-import type { BrokerName } from './brokers.ts'
+import type { Choice } from './brokers.ts'
 import type { JobQoS } from './load/job.ts'
 import { SCENARIOS } from './scenarios/rows.ts'
 import type { ScenarioName, Timing } from './scenarios/scenario.ts'
 
 export interface BenchOptions {
   readonly scenarios: readonly ScenarioName[]
-  readonly brokers: readonly BrokerName[]
+  readonly brokers: Choice
   readonly qos: readonly JobQoS[]
   readonly runs: number
   readonly timing: Timing
@@ -16,10 +16,14 @@ export interface BenchOptions {
   readonly write: string | undefined
 }
 
+/** The name of the brokers that take part when the command line names none. */
+const DEFAULTS = 'default'
+
 export const USAGE = `npm run bench -- [options]
 
   --scenarios s1,s2,...  of ${SCENARIOS.join(', ')}; default: all
-  --brokers a,b,...      of ${BROKERS.map(({ name }) => name).join(', ')}; default: all but fieldgate, the core alone
+  --brokers a,b,...      of ${BROKERS.map(({ name }) => name).join(', ')},
+                         and of ${DEFAULTS}, which stands for those that are compared without this option
   --qos 0,1              default: 0,1
   --runs N               rounds, in each of which every broker has its turn; default: 3
   --seconds N            of the measured window; default: 1
@@ -41,10 +45,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | { readonly
       args: [...args],
       options: {
         scenarios: { type: 'string', default: SCENARIOS.join(',') },
-        brokers: {
-          type: 'string',
-          default: BROKERS.flatMap(({ name, byDefault }) => (byDefault ? [name] : [])).join(','),
-        },
+        brokers: { type: 'string', default: DEFAULTS },
         qos: { type: 'string', default: '0,1' },
         runs: { type: 'string', default: '3' },
         seconds: { type: 'string', default: '1' },
@@ -58,11 +59,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | { readonly
     if (!Number.isInteger(runs)) throw new Error('--runs must be a whole number')
     return {
       scenarios: chosen('--scenarios', values.scenarios, SCENARIOS),
-      brokers: chosen(
-        '--brokers',
-        values.brokers,
-        BROKERS.map(({ name }) => name),
-      ),
+      brokers: chosenBrokers(values.brokers),
       qos: chosen('--qos', values.qos, ['0', '1']).map((text) => (text === '0' ? 0 : 1)),
       runs,
       timing: { warmUpMs: WARM_UP_MS, measureMs, latencyMs: Math.min(measureMs, MAXIMUM_LATENCY_MS) },
@@ -71,6 +68,11 @@ export function parseOptions(args: readonly string[]): BenchOptions | { readonly
   } catch (error) {
     return { fault: error instanceof Error ? error.message : String(error) }
   }
+}
+
+function chosenBrokers(text: string): Choice {
+  const names = chosen('--brokers', text, [DEFAULTS, ...BROKERS.map(({ name }) => name)])
+  return { named: names.filter((name) => name !== DEFAULTS), withDefaults: names.includes(DEFAULTS) }
 }
 
 /** The chosen names, in the order of the known names, each once. */

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { startBroker } from './broker-process.ts'
-import type { BrokerKind, Workspace } from './brokers.ts'
+import type { BrokerKind, Workspace } from './brokers/broker.ts'
 import type { Answer, Job } from './load/job.ts'
 
 const generatorProgram = fileURLToPath(new URL('load/generator.ts', import.meta.url))

@@ -40,6 +40,11 @@ export interface Row {
    * same bound.
    */
   readonly durableBound?: Bound
+  /**
+   * The most that a durable broker may cost, as a multiple of mosquitto with persistence; absent:
+   * they are not compared.
+   */
+  readonly persistentMaximum?: number
   /** The most runs that make sense: further runs hardly vary, or take long. */
   readonly maximumRuns: number
   /** Open files that the broker and the generator need. */
