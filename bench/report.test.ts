@@ -112,6 +112,16 @@ test('the report has the medians, the versions, the throughput, and each fault w
   assert.match(text, /aedes, round 1: lost: 3/)
 })
 
+test('clients that come back at once have their own table', () => {
+  const row = ROWS.find(({ scenario }) => scenario === 's9') as Row
+  const result = { kind: 'return', seconds: 4, connections: 10, failedAttempts: 7, brokerCpuNs: 2e9, latency } as const
+  const outcome = { ok: true, figure: row.figure(result), result, sync: undefined } as const
+  const returned = [{ row: row.title, broker: 'mosquitto', round: 0, outcome }] as const
+  const page = report(returned, { rows: [row], brokers: [kind('mosquitto')], seconds: 1, date: new Date(0) })
+  assert.match(page, /\| S9 .+ \| s until all are back \| 4\.00 +\| 1 /)
+  assert.match(page, /\| S9 .+ \| mosquitto \| 4\.00 +\| 7 +\| 2\.00 +\| 1\.00 +\| 2\.00 +\| 3\.00 /)
+})
+
 test('figures go between the markers of a document, again and again', () => {
   const document = 'a\n<!-- figures: npm run bench -- --write -->\nold\n<!-- end of figures -->\nb\n'
   const once = withFigures(document, 'new\n')

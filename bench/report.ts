@@ -7,7 +7,15 @@ import type { Run } from './compare.ts'
 import { table } from './markdown.ts'
 import type { Row } from './scenarios/scenario.ts'
 import { STANDING_COLUMNS, standingRows } from './standings.ts'
-import { FLOW_COLUMNS, flowRows, figureRows, WAITING_COLUMNS, waitingRows } from './tables.ts'
+import {
+  FLOW_COLUMNS,
+  flowRows,
+  figureRows,
+  RETURN_COLUMNS,
+  returnRows,
+  WAITING_COLUMNS,
+  waitingRows,
+} from './tables.ts'
 
 const MARKERS = { begin: '<!-- figures: npm run bench -- --write -->', end: '<!-- end of figures -->' }
 
@@ -42,6 +50,11 @@ export function report(runs: readonly Run[], circumstances: Circumstances): stri
       'Clients that wait for each acknowledgement before their next message:',
       WAITING_COLUMNS,
       waitingRows(runs, rows, brokers),
+    ],
+    [
+      'Clients that are all cut and come back at once, while others send messages:',
+      RETURN_COLUMNS,
+      returnRows(runs, rows, brokers),
     ],
   ]
   const tables = sections.flatMap(([text, head, lines]) => (lines.length > 0 ? [text, table(head, lines)] : []))

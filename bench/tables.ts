@@ -2,7 +2,7 @@
 import type { BrokerKind, BrokerName } from './brokers/broker.ts'
 import type { Run } from './compare.ts'
 import { clientRates, medianOf, resultsOf } from './figures.ts'
-import type { FlowResult } from './load/job.ts'
+import type { FlowResult, ReturnResult } from './load/job.ts'
 import type { Percentiles } from './load/latency-histogram.ts'
 import { figure } from './markdown.ts'
 import type { Row } from './scenarios/scenario.ts'
@@ -29,6 +29,17 @@ export const WAITING_COLUMNS = [
   'µs CPU each',
   'PUBACK p50 ms',
   'p99 ms',
+] as const
+
+export const RETURN_COLUMNS = [
+  'scenario',
+  'broker',
+  'all are back after s',
+  'failed attempts',
+  'broker’s CPU s',
+  'others’ messages, p50 ms',
+  'p99 ms',
+  'greatest ms',
 ] as const
 
 /** The median of each broker in each row. */
@@ -94,4 +105,27 @@ export function waitingRows(runs: readonly Run[], rows: readonly Row[], brokers:
       ]
     })
   })
+}
+
+/** The rows in which all clients come back at once. */
+export function returnRows(runs: readonly Run[], rows: readonly Row[], brokers: readonly BrokerKind[]): string[][] {
+  return rows.flatMap((row) =>
+    brokers.flatMap(({ name, title }) => {
+      const results = resultsOf(runs, row, name, 'return')
+      if (results.length === 0) return []
+      const middle = (of: (result: ReturnResult) => number): string => figure(median(results.map(of)))
+      return [
+        [
+          row.title,
+          title,
+          middle(({ seconds }) => seconds),
+          String(median(results.map(({ failedAttempts }) => failedAttempts))),
+          middle(({ brokerCpuNs }) => brokerCpuNs / 1e9),
+          middle(({ latency }) => latency.p50),
+          middle(({ latency }) => latency.p99),
+          middle(({ latency }) => latency.maximum),
+        ],
+      ]
+    }),
+  )
 }

@@ -84,9 +84,14 @@ export class Connector {
     const socket = connect(settings)
     if (options.onSession !== undefined) socket.on('session', options.onSession)
     const connection = new Connection(socket, options.handlers)
-    await connection.connect(options)
-    const { standardName } = socket.getCipher()
-    if (standardName !== CIPHER) throw new Error(`the broker chose ${standardName}, not ${CIPHER}`)
+    try {
+      await connection.connect(options)
+      const { standardName } = socket.getCipher()
+      if (standardName !== CIPHER) throw new Error(`the broker chose ${standardName}, not ${CIPHER}`)
+    } catch (error) {
+      connection.close()
+      throw error
+    }
     return connection
   }
 }

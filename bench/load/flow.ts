@@ -26,11 +26,18 @@ const SETTLE_MS = 300
  */
 const LONGEST_BURST_MS = 50
 
-/** Runs the job. Throws a FlowFault if a message or a connection was not as it must be. */
-export async function runFlow(target: Target, job: FlowJob): Promise<FlowResult> {
+/**
+ * Runs the job. `window` is called when the measured window begins, and resolves at its end. Throws
+ * a FlowFault if a message or a connection was not as it must be.
+ */
+export async function runFlow(
+  target: Target,
+  job: FlowJob,
+  window: () => Promise<void> = () => sleep(job.measureMs),
+): Promise<FlowResult> {
   const run = new FlowRun(target, job)
   try {
-    return await run.measure()
+    return await run.measure(window)
   } finally {
     run.close()
   }
@@ -88,14 +95,14 @@ class FlowRun {
     )
   }
 
-  async measure(): Promise<FlowResult> {
-    const { pace, measureMs, latencyMs } = this.#job
+  async measure(window: () => Promise<void>): Promise<FlowResult> {
+    const { pace, latencyMs } = this.#job
     await this.#connect()
     this.#start(pace.perSecond)
     await this.#warmUp()
     this.#forgetTimes()
     const begin = this.#sample()
-    await sleep(measureMs)
+    await window()
     const end = this.#sample()
     const seconds = (end.atMs - begin.atMs) / 1000
     let publishedPerSecond = (end.published - begin.published) / seconds

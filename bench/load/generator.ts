@@ -2,6 +2,7 @@
 import { runIdle, runStorm } from './connections.ts'
 import { runFlow } from './flow.ts'
 import type { Answer, Job, JobResult, Target } from './job.ts'
+import { runReturn } from './returning.ts'
 
 // If the comparison is interrupted, no load stays behind.
 process.once('disconnect', () => process.exit(1))
@@ -26,5 +27,7 @@ function run(target: Target, job: Job): Promise<JobResult> {
       return runStorm(target, job)
     case 'idle':
       return runIdle(target, job)
+    case 'return':
+      return runReturn(target, job)
   }
 }

@@ -106,7 +106,17 @@ export interface IdleJob {
   readonly clients: readonly Client[]
 }
 
-export type Job = FlowJob | StormJob | IdleJob
+/** Connections that are all cut, and come back all at once, while other clients send messages. */
+export interface ReturnJob {
+  readonly kind: 'return'
+  readonly connections: number
+  /** The logins of the connections, in turn. */
+  readonly clients: readonly Client[]
+  /** The messages meanwhile, at a fixed rate; their window ends when all connections are back. */
+  readonly others: FlowJob
+}
+
+export type Job = FlowJob | StormJob | IdleJob | ReturnJob
 
 export interface FlowResult {
   readonly kind: 'flow'
@@ -137,7 +147,19 @@ export interface IdleResult {
   readonly connections: number
 }
 
-export type JobResult = FlowResult | StormResult | IdleResult
+export interface ReturnResult {
+  readonly kind: 'return'
+  /** From the cut to the last CONNACK. */
+  readonly seconds: number
+  readonly connections: number
+  /** Attempts that the broker did not answer with CONNACK; their clients tried again. */
+  readonly failedAttempts: number
+  readonly brokerCpuNs: number
+  /** The latency of the other clients' messages meanwhile. */
+  readonly latency: Percentiles
+}
+
+export type JobResult = FlowResult | StormResult | IdleResult | ReturnResult
 
 /**
  * `fault`: a message was lost, doubled, late or misdirected, or a connection failed; the text has
