@@ -80,12 +80,12 @@ export function withFigures(document: string, figures: string): string {
 function circumstancesText({ brokers, seconds, date }: Circumstances): string {
   const [cpu] = cpus()
   const machine = `${cpus().length} × ${cpu?.model ?? 'unknown CPU'}, ${Math.round(totalmem() / 2 ** 30)} GB, Linux ${release()}`
-  const versions = brokers.map(({ title, version }) => `${title} ${version()}`).join(', ')
+  const versions = [...brokers.map(({ title, version }) => `${title}: ${version()}`), ...runtimeVersions()]
   const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).stdout.trim()
   return [
     `- Date: ${date.toISOString().slice(0, 10)}${commit === '' ? '' : `, at commit ${commit}`}`,
     `- Machine: ${machine}; brokers and load generator share it`,
-    `- Versions: ${versions}; ${runtimeVersions().join(', ')}`,
+    `- Versions: ${versions.join('; ')}`,
     `- Measured window: ${seconds} s of each run`,
   ].join('\n')
 }

@@ -15,6 +15,8 @@ const FLASHMQ_MESSAGES = 65_535
 const FLASHMQ_BYTES = 33_554_432
 /** Messages in flight to a client of NATS, which holds back the others. */
 const NATS_IN_FLIGHT = 1_024
+/** The default of 2 s cuts most clients of a crowd again and again. */
+const NATS_HANDSHAKE_SECONDS = 30
 
 interface Installed {
   readonly name: BrokerName
@@ -123,7 +125,7 @@ function natsConfiguration({ directory, certificate }: Workspace, port: number):
     `  listen: "127.0.0.1:${port}"`,
     `  max_ack_pending: ${NATS_IN_FLIGHT}`,
     '  consumer_memory_storage: true',
-    `  tls { cert_file: "${certificate.certFile}", key_file: "${certificate.keyFile}" }`,
+    `  tls { cert_file: "${certificate.certFile}", key_file: "${certificate.keyFile}", timeout: ${NATS_HANDSHAKE_SECONDS} }`,
     '}',
   ]
 }
