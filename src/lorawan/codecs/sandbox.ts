@@ -1,5 +1,5 @@
 /**
- * One tenant's script, loaded into the engine of a thread. Each call begins with exactly the memory
+ * One tenant's script, loaded into the engine of a process. Each call begins with exactly the memory
  * that the engine had when the script was loaded: changes that an earlier call made to globals or
  * built-in objects are undone.
  */
@@ -67,7 +67,7 @@ export class Sandbox {
     return { ok: true, sandbox: new Sandbox(engine, loaded, image) }
   }
 
-  /** Bytes that the loaded script costs the thread. */
+  /** Bytes that the loaded script costs the process. */
   get size(): number {
     return this.#image.size
   }
