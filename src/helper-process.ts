@@ -116,10 +116,15 @@ export function answerParent(onJob: (job: unknown) => void): (message: object) =
   return (message) => void process.send?.(message, undefined, {}, () => {})
 }
 
-/** Node has nothing of the kernel for this. A thread runs beside a loop, and can end the process. */
+/**
+ * Node does not let the kernel do this. A thread runs beside any loop, and can end the process.
+ */
 function watchParentByThread(): void {
-  const source = `const parent = process.ppid
-    setInterval(() => process.ppid === parent || process.kill(process.pid, 'SIGKILL'), ${PARENT_CHECK_MS})`
+  // Asked by the thread itself, this could already be the process that takes over orphans.
+  const parent = process.ppid
+  const source = `setInterval(() => {
+    if (process.ppid !== ${parent}) process.kill(process.pid, 'SIGKILL')
+  }, ${PARENT_CHECK_MS})`
   const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 }
   new Worker(source, { eval: true, execArgv: [], resourceLimits }).unref()
 }

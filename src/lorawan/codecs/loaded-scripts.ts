@@ -1,6 +1,6 @@
 /**
- * The scripts that one process has loaded, as the pool knows them. At the bounds the scripts go that
- * were not used lately; they are loaded again when they are needed.
+ * The scripts that one process has loaded, as the pool knows them. At the bounds the scripts go
+ * that were not used lately; they are loaded again when they are needed.
  */
 import { MAXIMUM_LOADED_BYTES, MAXIMUM_LOADED_SCRIPTS } from './script-limits.ts'
 

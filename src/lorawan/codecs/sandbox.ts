@@ -1,7 +1,7 @@
 /**
- * One tenant's script, loaded into the engine of a process. Each call begins with exactly the memory
- * that the engine had when the script was loaded: changes that an earlier call made to globals or
- * built-in objects are undone.
+ * One tenant's script, loaded into the engine of a process. Each call begins with exactly the
+ * memory that the engine had when the script was loaded: changes that an earlier call made to
+ * globals or built-in objects are undone.
  */
 import type { QuickJSHandle } from 'quickjs-emscripten-core'
 import { SCRIPT_FUNCTIONS } from './guest.ts'

@@ -1,8 +1,8 @@
 /**
- * One QuickJS engine in WebAssembly for all scripts of a process. It has 16 MiB of memory that never
- * grow, and no function of the host but the question whether to go on. An image puts the memory
- * back before each call, so that a script finds nothing that an earlier call left, its own or
- * another's.
+ * One QuickJS engine in WebAssembly for all scripts of a process. It has 16 MiB of memory that
+ * never grow, and no function of the host but the question whether to go on. An image puts the
+ * memory back before each call, so that a script finds nothing that an earlier call left, its own
+ * or another's.
  */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -162,8 +162,9 @@ export class ScriptEngine {
       const outcome = run()
       return this.#isInterrupted ? timeExceeded() : outcome
     } catch (error) {
-      // Deep recursion in the engine's own functions, parsers above all, uses up the process's stack
-      // first. The engine is whole again once its memory and its stack pointer are put back.
+      // Deep recursion in the engine's own functions, parsers above all, uses up the stack of the
+      // process first. The engine is whole again once its memory and its stack pointer are put
+      // back.
       const isStackExceeded = error instanceof RangeError
       this.#isBroken = !isStackExceeded || !this.#stackPointer.restore(stackPointer)
       // Nothing of the unfinished call may be taken for the memory of a script.
@@ -206,8 +207,8 @@ export class ScriptEngine {
   }
 
   /**
-   * Asked after every few thousand instructions. A process that had to wait for a processor gets its
-   * time, within bounds.
+   * Asked after every few thousand instructions. A process that had to wait for a processor gets
+   * its time, within bounds.
    */
   #isOverdue(): boolean {
     const nowMs = this.#clock.elapsedMs()

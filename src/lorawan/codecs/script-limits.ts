@@ -48,7 +48,7 @@ export const ASSURED_WAITING_KIB_PER_ORGANIZATION = 256
  * Time of a processor that the end of a process costs its organization, beside the time of the run:
  * about what it takes to start another process.
  */
-export const PROCESS_COST_MS = 100
+export const PROCESS_COST_MS = 150
 
 /**
  * Processes for scripts, also on a machine with one processor: one process is always left for

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { after, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { systemClock } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { silentLogger } from '../../logger.ts'
 import { callOf } from './sandbox.testing.ts'
@@ -136,6 +138,19 @@ describe('the pool of scripts', () => {
     assert.equal(summary(await ours.run(job('o', QUICK))), '2', 'another script of the application runs')
   })
 
+  it('kills it by the clock of the machine as well, in time, and it is gone', async () => {
+    const ours = new ScriptPool({ workers: 1, clock: systemClock, log: silentLogger })
+    pools.push(ours)
+    assert.equal(summary(await ours.run(job('o', QUICK))), '2')
+    const stuck = await ours.run(job('o', UNSTOPPABLE))
+    const { durationMs } = stuck
+    assert.equal(summary(stuck), 'time_exceeded')
+    assert.ok(durationMs >= HARD_TIME_MS && durationMs < 2 * HARD_TIME_MS, `${durationMs} ms`)
+    assert.equal(summary(await ours.run(job('p', QUICK))), '2')
+    assert.equal(ours.counters.kills, 1)
+    await ours.close()
+  })
+
   it('does not run what waits for a script that is held back meanwhile', async () => {
     const ours = pool(2)
     const runs = await Promise.all(Array.from({ length: 10 }, () => ours.run(job('o', ENDLESS))))
@@ -228,7 +243,7 @@ describe('the pool of scripts', () => {
     await clock.awaited(HARD_TIME_MS)
     clock.advance(HARD_TIME_MS)
     assert.equal(summary(await stuck), 'time_exceeded')
-    assert.equal(ours.time.msPerSecond('o'), 110)
+    assert.equal(ours.time.msPerSecond('o'), 115)
     assert.equal(summary(await ours.run(job('o', QUICK))), 'codec_time_used')
   })
 
@@ -271,6 +286,26 @@ describe('the pool of scripts', () => {
     clock.advance(PROCESS_START_MS)
     assert.equal(summary(await waiting), 'engine_failed')
     assert.equal(summary(await ours.run(job('o', QUICK))), '2')
+  })
+
+  it('ends with the process that has it, even in the middle of a script that nothing stops', async () => {
+    const source = `
+      import { ScriptPool } from ${JSON.stringify(fileURLToPath(new URL('./script-pool.ts', import.meta.url)))}
+      const after = (ms) => {
+        if (ms === ${HARD_TIME_MS}) setImmediate(() => console.log('handed'))
+        return () => {}
+      }
+      const log = { debug() {}, info() {}, warn() {}, error() {} }
+      const pool = new ScriptPool({ workers: 1, clock: { steady: () => 0, after }, log })
+      await pool.run(${JSON.stringify(job('o', UNSTOPPABLE))})`
+    const parent = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    await once(parent.stdout, 'data')
+    // The script's process has the error output of its parent: it ends when both are gone.
+    const closed = once(parent, 'close')
+    parent.kill('SIGKILL')
+    assert.deepEqual(await closed, [null, 'SIGKILL'])
   })
 
   it('does not keep the process alive that has it', () => {

@@ -55,8 +55,9 @@ export type PoolClock = Pick<Clock, 'steady' | 'after'>
 
 export interface ScriptPoolOptions {
   /**
-   * Processes at most. Where there are several, an organization never has all of them at a time, and
-   * organizations with slow scripts never have all of them together. So one is left for the others.
+   * Processes at most. Where there are several, an organization never has all of them at a time,
+   * and organizations with slow scripts never have all of them together. So one is left for the
+   * others.
    */
   readonly workers: number
   /**
