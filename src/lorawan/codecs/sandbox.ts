@@ -62,6 +62,7 @@ export class Sandbox {
     if ('ok' in loaded) return loaded
     const image = engine.takeImage()
     if (image.bytesInUse > MAXIMUM_KEPT_BYTES) {
+      image.release()
       return scriptFault('memory_exceeded', `the script keeps more than ${MAXIMUM_KEPT_BYTES} bytes once it is loaded`)
     }
     return { ok: true, sandbox: new Sandbox(engine, loaded, image) }
@@ -70,6 +71,11 @@ export class Sandbox {
   /** Bytes that the loaded script costs the process. */
   get size(): number {
     return this.#image.size
+  }
+
+  /** Gives the memory of the loaded script back. It can't be called any more. */
+  release(): void {
+    this.#image.release()
   }
 
   /** Calls the script. Never throws. */

@@ -100,7 +100,7 @@ async function openWarm(): Promise<ScriptEngine> {
 }
 
 async function run({ slot: index, script, call, dropped }: ProcessJob): Promise<ScriptOutcome> {
-  for (const one of dropped) slots.delete(one)
+  for (const one of dropped) forget(one)
   if (script !== undefined) slots.set(index, { script, loaded: undefined })
   const slot = slots.get(index)
   if (slot === undefined) return scriptFault('engine_failed', 'the script is not loaded')
@@ -117,6 +117,12 @@ async function run({ slot: index, script, call, dropped }: ProcessJob): Promise<
   return outcome
 }
 
+function forget(index: number): void {
+  const loaded = slots.get(index)?.loaded
+  if (loaded instanceof Sandbox) loaded.release()
+  slots.delete(index)
+}
+
 function load(into: ScriptEngine, script: string): Sandbox | ScriptFault {
   wasLoaded = true
   const result = Sandbox.load(into, script)
@@ -127,6 +133,8 @@ function load(into: ScriptEngine, script: string): Sandbox | ScriptFault {
 function loseEngine(): void {
   engine = undefined
   for (const slot of slots.values()) {
-    if (slot.loaded instanceof Sandbox) slot.loaded = undefined
+    if (!(slot.loaded instanceof Sandbox)) continue
+    slot.loaded.release()
+    slot.loaded = undefined
   }
 }
