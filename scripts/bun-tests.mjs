@@ -30,6 +30,8 @@ const CONCURRENCY = 2
 const TEST_MS = 120_000
 /** The time limit of a file, whose process is killed at its end. */
 const FILE_MS = 300_000
+/** The stack of the processes in which scripts run; see `helper-process.ts`. */
+const STACK_BYTES = '1500000'
 /** The bounds of what is kept of a file's output, and of each line that is shown. */
 const MAXIMUM_OUTPUT = 1_000_000
 const MAXIMUM_LINES = 200
@@ -66,7 +68,7 @@ async function runFile(file, report, { root, bun, environment, fileMs = FILE_MS 
   const reporter = ['--reporter=junit', `--reporter-outfile=${report}`]
   const child = spawn(bun.program, [...bun.flags, 'test', `--timeout=${TEST_MS}`, ...reporter, `./${file}`], {
     cwd: root,
-    env: environment,
+    env: { ...environment, BUN_JSC_maxPerThreadStackUsage: STACK_BYTES },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: fileMs,
     killSignal: 'SIGKILL',

@@ -49,9 +49,10 @@ const NODE: Runtime = {
 }
 
 const BUN: Runtime = {
-  // With the first flag the kernel ends the helper. The others keep files of the folder out.
+  // With the first flag the kernel ends the helper. The others keep files of the folder out. With
+  // a larger stack, a script that uses it up makes the engine of the codecs abort.
   flagsOf: () => ['--no-orphans', '--no-env-file', '--no-install'],
-  environment: { BUN_JSC_maxPerThreadStackUsage: '3993600' },
+  environment: { BUN_JSC_maxPerThreadStackUsage: '1500000' },
   channelOf: () => null,
   watchParent: () => {},
 }

@@ -79,7 +79,7 @@ export const SCRIPT_MEMORY_BYTES = 8 * 1024 * 1024
 export const ENGINE_MEMORY_PAGES = 256
 
 /**
- * The engine's stack: enough for some thousand nested calls. Endless recursion becomes an exception
+ * The engine's stack: enough for some hundred nested calls. Endless recursion becomes an exception
  * in the script.
  */
 export const SCRIPT_STACK_BYTES = 256 * 1024
