@@ -5,7 +5,6 @@
 import type { Clock } from '../../clock.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'
-import { passes } from '../ports/engine.ts'
 import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
 import type { LogShare, LogShares, SharedAppend } from './log-shares.ts'
@@ -26,11 +25,6 @@ export interface MessageOwnerCallbacks {
    * message: the Session may have ended while the message waited for room.
    */
   change?(): StateChange | undefined
-}
-
-/** The place where the QoS 0 messages of a connection wait while the log can't own them. */
-export interface QoS0Keeper {
-  holdUntold(message: Message): void
 }
 
 export interface RouterOptions {
@@ -61,6 +55,11 @@ export class Router {
   readonly #keepsQoS0: (topicName: string) => boolean
   readonly #clock: Clock
   readonly #shares: LogShares
+  /**
+   * Stands for publishers that wait for no answer. A message that the log can't keep is delivered
+   * all the same.
+   */
+  readonly #untold: MessageOwnerCallbacks = { owned: () => {}, failed: (_failure, message) => this.deliver(message) }
 
   constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock, shares }: RouterOptions) {
     this.#clock = clock
@@ -75,11 +74,11 @@ export class Router {
 
   /**
    * Delivers a QoS 0 message. Only a retained message, and one that belongs to the history, is
-   * kept. The keeper, if there is one, holds the message while the history can't take it. A
-   * promise: as `own` has it.
+   * kept. The publisher learns what became of a message for the history. A promise: as `own` has
+   * it.
    */
-  pass(message: Message, tenant: string, keeper?: QoS0Keeper): Promise<void> | undefined {
-    if (this.#keepsQoS0(message.topicName)) return this.own(message, tenant, new Unacknowledged(this, keeper))
+  pass(message: Message, tenant: string, publisher: MessageOwnerCallbacks = this.#untold): Promise<void> | undefined {
+    if (this.#keepsQoS0(message.topicName)) return this.own(message, tenant, publisher)
     if (message.retain) {
       message.ownedAtMs = this.#clock.now()
       this.#retained.set(message)
@@ -161,27 +160,6 @@ export class Router {
 
 /** For state that may be lost: nothing that was acknowledged depends on it. */
 const NOBODY_WAITS = { committed: (): void => {}, failed: (): void => {} }
-
-/**
- * The sender of a QoS 0 message that is kept. It does not wait for the log; a message that the log
- * can't keep is delivered all the same.
- */
-class Unacknowledged implements MessageOwnerCallbacks {
-  readonly #router: Router
-  readonly #keeper: QoS0Keeper | undefined
-
-  constructor(router: Router, keeper: QoS0Keeper | undefined) {
-    this.#router = router
-    this.#keeper = keeper
-  }
-
-  owned(): void {}
-
-  failed(failure: EngineFailure, message: Message): void {
-    if (this.#keeper !== undefined && passes(failure)) this.#keeper.holdUntold(message)
-    else this.#router.deliver(message)
-  }
-}
 
 /** A message between its publisher and the engine. */
 class Append implements AppendRequest, SharedAppend {

@@ -4,7 +4,10 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { MessageOwnerCallbacks } from '../delivery/router.ts'
 import type { Sender } from '../ports/consumer.ts'
+import { passes } from '../ports/engine.ts'
+import type { EngineFailure } from '../ports/engine.ts'
 import { isTopicWithin } from '../ports/limits.ts'
 import type { Message } from '../ports/message.ts'
 import { accountOf } from '../ports/policy.ts'
@@ -108,8 +111,11 @@ export abstract class ConnectionPublishes extends PublishStages {
   }
 }
 
-/** The QoS 0 messages of one connection: nobody is told what becomes of them. */
-export class UnacknowledgedPublishes extends ConnectionPublishes {
+/**
+ * The QoS 0 messages of one connection: nobody is told what becomes of them. A message that the log
+ * can't keep waits where the connection's messages wait, or is delivered all the same.
+ */
+export class UnacknowledgedPublishes extends ConnectionPublishes implements MessageOwnerCallbacks {
   readonly isGone = false
 
   refuse({ topicName }: Message, refused: Refusal): void {
@@ -130,7 +136,14 @@ export class UnacknowledgedPublishes extends ConnectionPublishes {
   }
 
   protected own(message: Message): void {
-    const { permit, backPressure } = this.link
-    this.readWhenOwned(this.parts.router.pass(message, accountOf(permit), backPressure))
+    this.readWhenOwned(this.parts.router.pass(message, accountOf(this.link.permit), this))
+  }
+
+  owned(): void {}
+
+  failed(failure: EngineFailure, message: Message): void {
+    const { backPressure } = this.link
+    if (backPressure !== undefined && passes(failure)) backPressure.holdUntold(message)
+    else this.parts.router.deliver(message)
   }
 }

@@ -317,7 +317,11 @@ function finishRecord(bytes: Buffer, start: number, end: number, kind: number, s
   return end
 }
 
-function writeMessageProperties(bytes: Buffer, start: number, properties: MessageProperties): number {
+/**
+ * Writes the length of the properties and the properties at `start`, where the buffer has room for
+ * `propertiesBound`. Returns the position behind them.
+ */
+export function writeMessageProperties(bytes: Buffer, start: number, properties: MessageProperties): number {
   const size = propertiesSize('publish', properties)
   // The writer makes a packet; only the bytes behind its fixed header are needed.
   const writer = new PacketWriter(0, 4 + size)
@@ -329,7 +333,8 @@ function writeMessageProperties(bytes: Buffer, start: number, properties: Messag
   return start + 4 + length
 }
 
-function readMessageProperties(bytes: Buffer, start: number, end: number): MessageProperties | undefined {
+/** Reads the properties that stand between two positions, without their length. */
+export function readMessageProperties(bytes: Buffer, start: number, end: number): MessageProperties | undefined {
   const cursor = new PacketCursor()
   cursor.packetType = 'publish'
   cursor.bytes = bytes
@@ -340,7 +345,11 @@ function readMessageProperties(bytes: Buffer, start: number, end: number): Messa
   return correlationData === undefined ? properties : { ...properties, correlationData: Buffer.from(correlationData) }
 }
 
-function propertiesBound(properties: MessageProperties): number {
+/**
+ * The most bytes that the properties of a message take. Throws RangeError for properties that could
+ * not be read again.
+ */
+export function propertiesBound(properties: MessageProperties): number {
   const { responseTopic } = properties
   // Only the service itself can make such a message. Once stored, it would stop all readers of its
   // partition.
