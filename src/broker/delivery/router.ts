@@ -3,6 +3,7 @@
  * order.
  */
 import type { Clock } from '../../clock.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'
 import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
@@ -34,7 +35,7 @@ export interface RouterOptions {
   readonly engine: Engine
   readonly observer: PublishObserver | undefined
   /** True for the Topic Names whose QoS 0 messages are kept in the log as well. */
-  readonly keepsQoS0: (topicName: string) => boolean
+  readonly keepsQoS0: (topic: Topic) => boolean
   readonly clock: Clock
   readonly shares: LogShares
 }
@@ -52,7 +53,7 @@ export class Router {
   readonly #retained: RetainedMessages
   readonly #engine: Engine
   readonly #observer: PublishObserver | undefined
-  readonly #keepsQoS0: (topicName: string) => boolean
+  readonly #keepsQoS0: (topic: Topic) => boolean
   readonly #clock: Clock
   readonly #shares: LogShares
   /**
@@ -78,7 +79,7 @@ export class Router {
    * it.
    */
   pass(message: Message, tenant: string, publisher: MessageOwnerCallbacks = this.#untold): Promise<void> | undefined {
-    if (this.#keepsQoS0(message.topicName)) return this.own(message, tenant, publisher)
+    if (this.#keepsQoS0(message.topic)) return this.own(message, tenant, publisher)
     if (message.retain) {
       message.ownedAtMs = this.#clock.now()
       this.#retained.set(message)
@@ -92,7 +93,7 @@ export class Router {
 
   /** Delivers to the connected subscribers; nothing is stored. */
   deliver(message: Message): void {
-    this.#delivery.passing(this.#index.route(message.topicName), message)
+    this.#delivery.passing(this.#index.route(message.topic), message)
     this.#observer?.observe(message)
   }
 
@@ -104,13 +105,13 @@ export class Router {
    */
   own(message: Message, tenant: string, publisher: MessageOwnerCallbacks): Promise<void> | undefined {
     this.#retained.reserve(message)
-    const route = this.#index.route(message.topicName)
+    const route = this.#index.route(message.topic)
     return this.#shares.add(tenant, new Append(this, message, route, publisher))
   }
 
   /** Gives a message of the service's own to one reader, beside the log. */
   dispatch(message: Message, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched {
-    return this.#delivery.dispatch(this.#index.route(message.topicName), message, watcher, isFor)
+    return this.#delivery.dispatch(this.#index.route(message.topic), message, watcher, isFor)
   }
 
   /** Gives the engine the messages that wait for room. Call before the engine closes. */
@@ -147,7 +148,7 @@ export class Router {
     this.#retained.release(message)
     if (message.retain) this.#retained.set(message)
     // Subscriptions may have changed while the engine was writing.
-    const route = this.#index.isCurrent(known) ? known : this.#index.route(message.topicName)
+    const route = this.#index.isCurrent(known) ? known : this.#index.route(message.topic)
     this.#delivery.committed(route, message, offset)
     this.#observer?.observe(message)
     return route.targets.length > 0 || route.groups.length > 0 || route.asleep

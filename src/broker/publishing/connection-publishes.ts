@@ -8,7 +8,7 @@ import type { MessageOwnerCallbacks } from '../delivery/router.ts'
 import type { Sender } from '../ports/consumer.ts'
 import { passes } from '../ports/engine.ts'
 import type { EngineFailure } from '../ports/engine.ts'
-import { isTopicWithin } from '../ports/limits.ts'
+import { isNameWithin } from '../ports/limits.ts'
 import type { Message } from '../ports/message.ts'
 import { accountOf } from '../ports/policy.ts'
 import type { Decision, Permit, Refusal } from '../ports/policy.ts'
@@ -25,8 +25,8 @@ export abstract class ConnectionPublishes extends PublishStages {
     this.link = link
   }
 
-  protected limitFault({ topicName, payload, properties }: Message): Refusal | undefined {
-    if (!isTopicWithin(topicName, this.parts.limits)) {
+  protected limitFault({ topic, payload, properties }: Message): Refusal | undefined {
+    if (!isNameWithin(topic, this.parts.limits)) {
       return refusal(ReasonCodes.topicNameInvalid, 'the Topic Name is too long or too deep', 'topic_name_invalid')
     }
     if (properties?.payloadFormatIndicator === 1 && !isUtf8(payload)) {
@@ -69,10 +69,10 @@ export abstract class ConnectionPublishes extends PublishStages {
     return this.link.isClosed
   }
 
-  protected inspect({ topicName, payload }: Message): void {
+  protected inspect({ topic, payload }: Message): void {
     const { permit } = this.link
     if (permit.inspect === undefined) return
-    const fault = permit.inspect(topicName, payload, this.parts.second)
+    const fault = permit.inspect(topic, payload, this.parts.second)
     if (fault !== undefined) this.parts.refusals.noticed(this.link, fault)
   }
 

@@ -37,6 +37,7 @@ import { PacketCursor } from '../../mqtt/packet-cursor.ts'
 import { PacketWriter } from '../../mqtt/packet-writer.ts'
 import type { MessageProperties, QoS } from '../../mqtt/packet.ts'
 import { decodeProperties, propertiesSize, writeProperties } from '../../mqtt/properties.ts'
+import { Topic } from '../../mqtt/topic.ts'
 import { TopicNameCache } from '../../mqtt/topic-name-cache.ts'
 import { hasWildcard } from '../../mqtt/topic-name.ts'
 
@@ -403,8 +404,8 @@ function readChanges(bytes: Buffer, start: number, end: number): StateChange[] {
 function readText(bytes: Buffer, start: number, end: number): string {
   if (start === end) return ''
   const known = knownTexts.find(bytes, start, end)
-  if (known !== undefined) return known
+  if (known !== undefined) return known.name
   const text = bytes.toString('utf8', start, end)
-  knownTexts.remember(text, bytes, start, end)
+  knownTexts.remember(new Topic(text), bytes, start, end)
   return text
 }
