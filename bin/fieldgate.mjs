@@ -14,8 +14,8 @@ else {
 
 function start() {
   try {
-    const { program, flags } = chooseRuntime(fileURLToPath(new URL('..', import.meta.url)))
-    launch(program, [...flags, ...process.execArgv, main, ...process.argv.slice(2)])
+    const runtime = chooseRuntime(fileURLToPath(new URL('..', import.meta.url)))
+    launch(runtime, [...process.execArgv, main, ...process.argv.slice(2)])
   } catch (error) {
     console.error(`fieldgate: ${/** @type {Error} */ (error).message}`)
     process.exit(1)

@@ -21,29 +21,27 @@ export function launchersAbove() {
 }
 
 /**
- * Replaces this process by `program` with these arguments. A Node before 22.15 can't replace
- * itself: then `program` is a child process that gets the signals of this process, and this process
- * ends after the child, with its exit code.
+ * Replaces this process by `runtime`, which runs the program that `args` begin with. A Node before
+ * 22.15 can't replace itself: then the runtime is a child process that gets the signals of this
+ * process, and this process ends after the child, with its exit code.
+ * @param {import('./runtime.mjs').Runtime} runtime
+ * @param {readonly string[]} args
  */
-export function launch(
-  /** @type {string} */ program,
-  /** @type {readonly string[]} */ args,
-  launchers = launchersAbove(),
-) {
-  if (typeof process.execve === 'function') {
-    process.execve(program, [program, ...args], withLaunchers(launchers))
-  }
-  const child = spawn(program, args, { stdio: 'inherit', env: withLaunchers([process.pid, ...launchers]) })
+export function launch({ program, flags, environment }, args, launchers = launchersAbove()) {
+  const all = [...flags, ...args]
+  const withLaunchers = (/** @type {readonly number[]} */ ids) => ({
+    ...process.env,
+    ...environment,
+    FIELDGATE_LAUNCHERS: ids.join(),
+  })
+  if (typeof process.execve === 'function') process.execve(program, [program, ...all], withLaunchers(launchers))
+  const child = spawn(program, all, { stdio: 'inherit', env: withLaunchers([process.pid, ...launchers]) })
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => {
     console.error(`fieldgate: ${program} could not be started: ${error.message}`)
     process.exit(1)
   })
   child.on('exit', (code) => process.exit(code ?? 1))
-}
-
-function withLaunchers(/** @type {readonly number[]} */ launchers) {
-  return { ...process.env, FIELDGATE_LAUNCHERS: launchers.join() }
 }
 
 /** The command line and the parent of a process; "" and 0 when the system does not tell them. */

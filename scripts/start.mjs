@@ -9,5 +9,4 @@ import { ensureBuilt, ensureInstalled, root } from './setup.mjs'
 const launchers = launchersAbove()
 ensureInstalled()
 ensureBuilt()
-const { program, flags } = chooseRuntime(root)
-launch(program, [...flags, join(root, 'dist', 'src', 'main.js'), 'demo', ...process.argv.slice(2)], launchers)
+launch(chooseRuntime(root), [join(root, 'dist', 'src', 'main.js'), 'demo', ...process.argv.slice(2)], launchers)
