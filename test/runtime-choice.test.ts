@@ -34,6 +34,8 @@ async function install(at: string, packageName: string, program: 'bun' | 'node')
   return file
 }
 
+const WRONG_WORD = 'fieldgate: FIELDGATE_RUNTIME is "deno"; it must be "bun" or "node".\n'
+
 const skip = hasBun() ? false : 'Bun does not run on this machine'
 
 function hasBun(): boolean {
@@ -129,6 +131,16 @@ describe('the launcher', () => {
   it('says what is wrong with FIELDGATE_RUNTIME, and ends with 1', async () => {
     const { code, stdout, stderr } = await start({ FIELDGATE_RUNTIME: 'deno' })
     assert.deepEqual([code, stdout], [1, ''])
-    assert.equal(stderr, 'fieldgate: FIELDGATE_RUNTIME is "deno"; it must be "bun" or "node".\n')
+    assert.equal(stderr, WRONG_WORD)
+  })
+
+  it('says the same where npm starts the demonstration', async () => {
+    const { code, stderr } = await runProgram(LAUNCHING_NODE, [join(root, 'scripts', 'start.mjs')], {
+      environment: { FIELDGATE_RUNTIME: 'deno' },
+      ms: 100_000,
+    })
+    // The build tells its progress where dist/ is out of date.
+    assert.equal(code, 1)
+    assert.ok(stderr.endsWith(WRONG_WORD), stderr)
   })
 })
