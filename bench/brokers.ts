@@ -42,6 +42,8 @@ export interface BrokerKind {
   readonly name: BrokerName
   /** True if the broker takes part when the command line names none. */
   readonly byDefault: boolean
+  /** True if it syncs each message of QoS 1 to the disk before it acknowledges it. */
+  readonly isDurable: boolean
   /** The name for people. */
   readonly title: string
   readonly version: () => string
@@ -58,6 +60,7 @@ export const BROKERS: readonly BrokerKind[] = [
     name: 'fieldgate',
     title: 'Fieldgate’s core',
     byDefault: false,
+    isDurable: false,
     version: fieldgateVersion,
     missing: () => undefined,
     prepare: anonymousDeployment,
@@ -80,6 +83,7 @@ export const BROKERS: readonly BrokerKind[] = [
     name: 'fieldgate-service',
     title: 'Fieldgate’s service, in memory',
     byDefault: true,
+    isDurable: false,
     version: fieldgateVersion,
     missing: () => undefined,
     prepare: (workspace) => prepareService(workspace, 'populate'),
@@ -93,6 +97,7 @@ export const BROKERS: readonly BrokerKind[] = [
     name: 'fieldgate-durable',
     title: 'Fieldgate’s service, durable',
     byDefault: true,
+    isDurable: true,
     version: fieldgateVersion,
     missing: () => undefined,
     prepare: (workspace) => prepareService(workspace, 'populate'),
@@ -102,6 +107,7 @@ export const BROKERS: readonly BrokerKind[] = [
     name: 'mosquitto',
     title: 'mosquitto',
     byDefault: true,
+    isDurable: false,
     version: () => /version (\S+)/.exec(spawnSync(MOSQUITTO, ['-h'], { encoding: 'utf8' }).stdout)?.[1] ?? '',
     missing: () =>
       existsSync(MOSQUITTO) ? undefined : `${MOSQUITTO} is not there; on Debian: apt-get install mosquitto`,
@@ -115,6 +121,7 @@ export const BROKERS: readonly BrokerKind[] = [
     name: 'mosquitto-persistent',
     title: 'mosquitto, persistent',
     byDefault: false,
+    isDurable: false,
     version: () => /version (\S+)/.exec(spawnSync(MOSQUITTO, ['-h'], { encoding: 'utf8' }).stdout)?.[1] ?? '',
     missing: () =>
       existsSync(MOSQUITTO) ? undefined : `${MOSQUITTO} is not there; on Debian: apt-get install mosquitto`,
@@ -128,6 +135,7 @@ export const BROKERS: readonly BrokerKind[] = [
     name: 'aedes',
     title: 'aedes',
     byDefault: true,
+    isDurable: false,
     version: () => versionIn(join(root, 'node_modules', 'aedes', 'package.json')),
     missing: () => undefined,
     prepare: anonymousDeployment,
@@ -140,6 +148,7 @@ export const BROKERS: readonly BrokerKind[] = [
     name: 'bare-node',
     title: 'Node’s TLS alone',
     byDefault: true,
+    isDurable: false,
     version: () => process.versions.node,
     missing: () => undefined,
     prepare: anonymousDeployment,

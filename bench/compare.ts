@@ -1,6 +1,9 @@
 /** Runs the rows against the brokers, round by round, and keeps the results. */
+import { join } from 'node:path'
 import type { BrokerKind, BrokerName, Workspace } from './brokers.ts'
-import type { JobQoS, JobResult } from './load/job.ts'
+import { besideProbe } from './disk-probe.ts'
+import type { Answer, Job, JobQoS, JobResult } from './load/job.ts'
+import type { Percentiles } from './load/latency-histogram.ts'
 import { runJob } from './run-job.ts'
 import type { Row, Timing } from './scenarios/scenario.ts'
 import { median, medianRatio } from './statistics.ts'
@@ -11,7 +14,13 @@ export interface Run {
   readonly broker: BrokerName
   readonly round: number
   readonly outcome:
-    | { readonly ok: true; readonly figure: number; readonly result: JobResult }
+    | {
+        readonly ok: true
+        readonly figure: number
+        readonly result: JobResult
+        /** The disk's own syncs meanwhile; undefined where the broker waits for no disk. */
+        readonly sync: Percentiles | undefined
+      }
     | { readonly ok: false; readonly fault: string }
 }
 
@@ -31,14 +40,14 @@ export async function compare(
     for (let round = 0; round < Math.min(options.runs, row.maximumRuns); round += 1) {
       for (const broker of brokers) {
         const job = row.job(broker.prepare(workspace), options.timing)
-        const answer = await runJob(broker, workspace, job)
+        const { answer, sync } = await measure(broker, workspace, job)
         const run: Run = {
           row: row.title,
           broker: broker.name,
           round,
           outcome:
             answer.kind === 'result'
-              ? { ok: true, figure: row.figure(answer.result), result: answer.result }
+              ? { ok: true, figure: row.figure(answer.result), result: answer.result, sync }
               : { ok: false, fault: answer.text },
         }
         runs.push(run)
@@ -47,6 +56,17 @@ export async function compare(
     }
   }
   return runs
+}
+
+async function measure(
+  broker: BrokerKind,
+  workspace: Workspace,
+  job: Job,
+): Promise<{ readonly answer: Answer; readonly sync: Percentiles | undefined }> {
+  if (!broker.isDurable) return { answer: await runJob(broker, workspace, job), sync: undefined }
+  const directory = join(workspace.directory, 'service')
+  const { result: answer, sync } = await besideProbe(directory, () => runJob(broker, workspace, job))
+  return { answer, sync }
 }
 
 /** The rows of these scenarios and QoS; a row without its own QoS is always included. */
@@ -71,6 +91,27 @@ function figuresOf(runs: readonly Run[], row: string, broker: BrokerName): Reado
 /** The median of a broker's figures in a row; NaN if there are none. */
 export function medianOf(runs: readonly Run[], row: string, broker: BrokerName): number {
   return median([...figuresOf(runs, row, broker).values()])
+}
+
+/**
+ * The messages a second of each client of a row, and the median of their ratios to mosquitto's in
+ * the same round.
+ */
+export function clientRates(
+  runs: readonly Run[],
+  { title, clients = NaN }: Row,
+  broker: BrokerName,
+): { readonly perSecond: number; readonly ofMosquittos: number } {
+  const ratesOf = (name: BrokerName): ReadonlyMap<number, number> => {
+    const rates = new Map<number, number>()
+    for (const { row, broker: of, round, outcome } of runs) {
+      if (row !== title || of !== name || !outcome.ok || outcome.result.kind !== 'flow') continue
+      rates.set(round, outcome.result.published / outcome.result.seconds / clients)
+    }
+    return rates
+  }
+  const rates = ratesOf(broker)
+  return { perSecond: median([...rates.values()]), ofMosquittos: medianRatio(rates, ratesOf('mosquitto')) }
 }
 
 /** A broker's figure compared with a row's bound. */

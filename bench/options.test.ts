@@ -5,7 +5,7 @@ import { parseOptions } from './options.ts'
 test('without arguments the service is compared in every scenario', () => {
   const options = parseOptions([])
   assert.ok(options !== undefined && !('fault' in options))
-  assert.deepEqual(options.scenarios, ['s1', 's2', 's3', 's4', 's5', 's6', 's7'])
+  assert.deepEqual(options.scenarios, ['s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8'])
   assert.deepEqual(options.brokers, ['fieldgate-service', 'fieldgate-durable', 'mosquitto', 'aedes', 'bare-node'])
   assert.deepEqual(options.qos, [0, 1])
 })

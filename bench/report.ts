@@ -2,15 +2,29 @@
 import { spawnSync } from 'node:child_process'
 import { cpus, release, totalmem } from 'node:os'
 import type { BrokerKind, BrokerName } from './brokers.ts'
-import { medianOf, standingOf } from './compare.ts'
+import { clientRates, medianOf, standingOf } from './compare.ts'
 import type { Run } from './compare.ts'
 import type { FlowResult } from './load/job.ts'
+import type { Percentiles } from './load/latency-histogram.ts'
 import type { Row } from './scenarios/scenario.ts'
 import { median } from './statistics.ts'
 
 /** The brokers whose figures are compared with the bounds. */
 const BOUND_BROKERS: readonly BrokerName[] = ['fieldgate-service', 'fieldgate-durable', 'fieldgate']
 const MARKERS = { begin: '<!-- figures: npm run bench -- --write -->', end: '<!-- end of figures -->' }
+
+const FLOW_COLUMNS = [
+  'scenario',
+  'broker',
+  'deliveries/s',
+  'broker’s CPUs',
+  'generator’s CPUs',
+  'p50 ms',
+  'p99 ms',
+  'greatest ms',
+  'disk’s own sync, p50 ms',
+  'p99 ms',
+] as const
 
 /** The circumstances of a comparison. */
 export interface Circumstances {
@@ -35,9 +49,16 @@ export function report(runs: readonly Run[], circumstances: Circumstances): stri
   if (flows.length > 0) {
     sections.push(
       'Throughput in that window, and latency: at half of that throughput for what went flat out, else in the window itself:',
+      table(FLOW_COLUMNS, flows),
+    )
+  }
+  const waiting = waitingRowsOf(runs, rows, brokers)
+  if (waiting.length > 0) {
+    sections.push(
+      'Clients that wait for each acknowledgement before their next message:',
       table(
-        ['scenario', 'broker', 'deliveries/s', 'broker’s CPUs', 'generator’s CPUs', 'p50 ms', 'p99 ms', 'greatest ms'],
-        flows,
+        ['scenario', 'broker', 'messages/s of each client', '× mosquitto', 'µs CPU each', 'PUBACK p50 ms', 'p99 ms'],
+        waiting,
       ),
     )
   }
@@ -106,9 +127,7 @@ function mark(isMet: boolean | undefined): string {
 function flowRowsOf(runs: readonly Run[], rows: readonly Row[], brokers: readonly BrokerKind[]): string[][] {
   return rows.flatMap((row) =>
     brokers.flatMap(({ name, title }) => {
-      const flows = runs.flatMap(({ row: of, broker, outcome }) =>
-        of === row.title && broker === name && outcome.ok && outcome.result.kind === 'flow' ? [outcome.result] : [],
-      )
+      const flows = flowsOf(runs, row, name)
       if (flows.length === 0) return []
       const middle = (of: (flow: FlowResult) => number): number => median(flows.map(of))
       return [
@@ -121,9 +140,49 @@ function flowRowsOf(runs: readonly Run[], rows: readonly Row[], brokers: readonl
           figure(middle((flow) => flow.latency.p50)),
           figure(middle((flow) => flow.latency.p99)),
           figure(middle((flow) => flow.latency.maximum)),
+          ...syncFigures(runs, row, name),
         ],
       ]
     }),
+  )
+}
+
+/** The medians of the disk's own times beside the broker; empty where it waits for no disk. */
+function syncFigures(runs: readonly Run[], row: Row, name: BrokerName): string[] {
+  const syncs = runs.flatMap(({ row: of, broker, outcome }) =>
+    of === row.title && broker === name && outcome.ok && outcome.sync !== undefined ? [outcome.sync] : [],
+  )
+  if (syncs.length === 0) return ['', '']
+  const middle = (of: (sync: Percentiles) => number): string => figure(median(syncs.map(of)))
+  return [middle(({ p50 }) => p50), middle(({ p99 }) => p99)]
+}
+
+/** The rows in which the rate of each client counts. */
+function waitingRowsOf(runs: readonly Run[], rows: readonly Row[], brokers: readonly BrokerKind[]): string[][] {
+  return rows.flatMap((row) => {
+    if (row.clients === undefined) return []
+    return brokers.flatMap(({ name, title }) => {
+      const flows = flowsOf(runs, row, name)
+      if (flows.length === 0) return []
+      const { perSecond, ofMosquittos } = clientRates(runs, row, name)
+      return [
+        [
+          row.title,
+          title,
+          figure(perSecond),
+          figure(ofMosquittos),
+          figure(medianOf(runs, row.title, name)),
+          figure(median(flows.map(({ acknowledgement }) => acknowledgement.p50))),
+          figure(median(flows.map(({ acknowledgement }) => acknowledgement.p99))),
+        ],
+      ]
+    })
+  })
+}
+
+function flowsOf(runs: readonly Run[], row: Row, name: BrokerName): FlowResult[] {
+  return runs.flatMap(({ row: of, broker, outcome }) =>
+    of === row.title && broker === name && outcome.ok && outcome.result.kind === 'flow' ? [outcome.result] : [],
   )
 }
 

@@ -5,7 +5,7 @@
 import type { Deployment } from '../deployment.ts'
 import type { Job, JobQoS, JobResult } from '../load/job.ts'
 
-export type ScenarioName = 's1' | 's2' | 's3' | 's4' | 's5' | 's6' | 's7'
+export type ScenarioName = 's1' | 's2' | 's3' | 's4' | 's5' | 's6' | 's7' | 's8'
 
 /** The duration of each part of a job, and the chosen QoS. */
 export interface Timing {
@@ -32,6 +32,8 @@ export interface Row {
   readonly scenario: ScenarioName
   readonly qos: JobQoS | undefined
   readonly unit: string
+  /** The publishers whose own rates are compared; absent: only all messages together count. */
+  readonly clients?: number
   readonly bound: Bound | undefined
   /**
    * The bound for a broker that has each message on disk before it is acknowledged; absent: the
