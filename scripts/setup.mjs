@@ -49,8 +49,8 @@ export function ensureInstalled() {
       `There is no packaged Node for ${process.platform}-${process.arch}. Install Node 26 and use it to run dist/src/main.js.`,
     )
   }
-  const version = execFileSync(pinnedNode, ['--version'], { encoding: 'utf8' }).trim()
-  console.error(`Installed; this project runs on its own Node ${version}.`)
+  const nodeVersion = execFileSync(pinnedNode, ['--version'], { encoding: 'utf8' }).trim()
+  console.error(`Installed; this project has its own Bun and its own Node ${nodeVersion}.`)
   writeFileSync(installStamp, wanted)
 }
 

@@ -104,11 +104,11 @@ function spawnSimulator({ url, caFile, devicesFile, userName, password }: Simula
   const isSource = import.meta.url.endsWith('.ts')
   const script = fileURLToPath(new URL(`../../../simulator/main.${isSource ? 'ts' : 'js'}`, import.meta.url))
   const trust = caFile === undefined ? [] : ['--ca', caFile]
-  const { PATH, HOME, TZ, NODE_EXTRA_CA_CERTS } = process.env
+  const { PATH, TZ, NODE_EXTRA_CA_CERTS } = process.env
   const args = ['--url', url, '--devices', devicesFile, '--interval', INTERVAL, ...trust, ...DEVICES_IN_SERVICE]
   return spawn(process.execPath, [script, ...args], {
-    // The service's own settings and secrets are not passed on.
-    env: { PATH, HOME, TZ, NODE_EXTRA_CA_CERTS, SIMULATOR_USER_NAME: userName, SIMULATOR_PASSWORD: password },
+    // The service's settings and secrets are not passed on, nor a home: Bun writes a cache there.
+    env: { PATH, TZ, NODE_EXTRA_CA_CERTS, SIMULATOR_USER_NAME: userName, SIMULATOR_PASSWORD: password },
     // The channel ends the simulator when this process is killed. In a process group of its own it
     // does not get the terminal's Ctrl-C: the simulator is stopped in order, by `stop`.
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
