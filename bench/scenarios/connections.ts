@@ -5,8 +5,8 @@ import type { Bound, Row } from './scenario.ts'
 
 const STORM_CONNECTIONS = 2_000
 /**
- * Connections before the measurement, so that a runtime that compiles has compiled. Each has a token
- * of its own, and so has each connection that is measured.
+ * Connections before the measurement, so that a runtime that compiles has compiled. Each has a
+ * token of its own, and so has each connection that is measured.
  */
 const STORM_WARM_UP = 2_000
 const STORM_CONCURRENCY = 64
