@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { launch } from './launch.mjs'
 
-const main = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../dist/program/main.js', import.meta.url))
 if (!existsSync(main)) {
   console.error('fieldgate: not built yet. Run `npm ci --ignore-scripts` and `npm run build` in the checkout.')
   process.exit(1)

@@ -8,4 +8,4 @@ import { ensureBuilt, ensureInstalled, root } from './setup.mjs'
 const launchers = launchersAbove()
 ensureInstalled()
 ensureBuilt()
-launch(root, [join(root, 'dist', 'src', 'main.js'), 'demo', ...process.argv.slice(2)], launchers)
+launch(root, [join(root, 'dist', 'program', 'main.js'), 'demo', ...process.argv.slice(2)], launchers)

@@ -1,9 +1,7 @@
 /** The product's version, read from its package, and the runtime that it runs on. */
 import { existsSync, readFileSync } from 'node:fs'
+import { packageFolder } from './installation.ts'
 import { objectOf, textAt } from './json.ts'
-
-/** Where `package.json` lies as seen from `src/` and from `dist/src/`. */
-const MANIFESTS = ['../package.json', '../../package.json']
 
 /** The version in `package.json`, such as `1.2.3`; `unknown` when there is none. */
 export const version: string = readVersion()
@@ -14,7 +12,7 @@ const { bun, node } = process.versions
 export const runtime: string = bun === undefined ? `Node ${node}` : `Bun ${bun}`
 
 function readVersion(): string {
-  const file = MANIFESTS.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url))
-  const manifest: unknown = file === undefined ? undefined : JSON.parse(readFileSync(file, 'utf8'))
+  const file = new URL('package.json', packageFolder)
+  const manifest: unknown = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
   return textAt(objectOf(manifest), 'version') ?? 'unknown'
 }

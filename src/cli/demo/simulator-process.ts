@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { programFile } from '../../installation.ts'
 import type { Logger } from '../../logger.ts'
 import { isDoneWithin } from '../serve/stop-signal.ts'
 
@@ -100,9 +101,7 @@ export function keepRunning(spawnChild: () => ChildProcess, log: Logger): KeptPr
 }
 
 function spawnSimulator({ url, caFile, devicesFile, userName, password }: SimulatorOptions): ChildProcess {
-  // The simulator is compiled if this program is compiled; otherwise its source is run.
-  const isSource = import.meta.url.endsWith('.ts')
-  const script = fileURLToPath(new URL(`../../../simulator/main.${isSource ? 'ts' : 'js'}`, import.meta.url))
+  const script = fileURLToPath(programFile('simulator/main'))
   const trust = caFile === undefined ? [] : ['--ca', caFile]
   const { PATH, TZ, NODE_EXTRA_CA_CERTS } = process.env
   const args = ['--url', url, '--devices', devicesFile, '--interval', INTERVAL, ...trust, ...DEVICES_IN_SERVICE]

@@ -8,6 +8,7 @@ import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
 import { startHelper } from '../../helper-process.ts'
 import type { HelperProcess } from '../../helper-process.ts'
+import { programFile } from '../../installation.ts'
 import type { Logger } from '../../logger.ts'
 import { CodecTime } from './codec-time.ts'
 import { FairQueue } from './fair-queue.ts'
@@ -93,11 +94,7 @@ interface ScriptProcess {
   callOff: () => void
 }
 
-/** The file is beside this one. In a build both have another ending. */
-const PROGRAM = new URL(
-  import.meta.url.endsWith('.ts') ? './script-process.ts' : './script-process.js',
-  import.meta.url,
-)
+const PROGRAM = programFile('src/lorawan/codecs/script-process')
 
 /** A bounded pool of processes that keep this process alive only while a job runs. */
 export class ScriptPool {
