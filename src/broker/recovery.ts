@@ -194,7 +194,7 @@ async function restoreSent(
     if (over !== undefined) {
       completed.push({ session, reader: group ?? session, partition: over.partition, offset: over.offset })
     }
-    if (isNewest) session.inflight.add(inflightOf(entry, group))
+    if (isNewest) session.inflight.set(entry.packetId, inflightOf(entry, group))
   }
 }
 
@@ -215,9 +215,6 @@ function inflightOf(entry: InflightRecord, group: SharedGroup | undefined): Infl
     isStored: true,
     bytes: 0,
     watcher: undefined,
-    isSpare: false,
-    before: undefined,
-    after: undefined,
   }
 }
 
@@ -249,14 +246,14 @@ function resumeSession(
     session.restoreOrder(entry.order)
     // QoS 2 messages have records of their own, which count.
     if (entry.qos === 1 && !session.inflight.has(entry.packetId)) {
-      session.inflight.add(inflightOf(entry, group))
+      session.inflight.set(entry.packetId, inflightOf(entry, group))
       places.add(key)
     }
   }
   // The messages are sent again in the order in which they were sent first [MQTT-4.6.0-1].
   const inOrder = [...session.inflight.values()].toSorted((a, b) => a.order - b.order)
   session.inflight.clear()
-  for (const entry of inOrder) session.inflight.add(entry)
+  for (const entry of inOrder) session.inflight.set(entry.packetId, entry)
   session.restorePacketIds(record.lastPacketId)
   const cursors = new Map(record.behind)
   const wasLive = record.restingSinceMs === undefined

@@ -14,7 +14,7 @@ import type { Written } from '../sessions/log-places.ts'
 import type { Message } from '../ports/message.ts'
 import type { LastJoin } from './last-join.ts'
 import { Transmitter, mayReceive } from './transmitter.ts'
-import type { Inflight, Session, Subscription } from '../sessions/session.ts'
+import type { Session, Subscription } from '../sessions/session.ts'
 import type { SessionDelivery } from '../sessions/sessions.ts'
 import type { SessionStore } from '../durable/session-store.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
@@ -166,8 +166,6 @@ export class Delivery implements SessionDelivery {
     for (const subscription of session.subscriptions.values()) this.#index.touch(routedFilter(subscription))
     session.resend = []
     for (const entry of session.inflight.values()) {
-      // The catch-up may hold it for longer than the Session does.
-      entry.isSpare = false
       // PUBREL waits for no window [MQTT-3.3.4-10].
       if (entry.awaiting === 'pubrel') session.connection?.sendAcknowledgement('pubrel', entry.packetId)
       else session.resend.push(entry)
@@ -214,11 +212,6 @@ export class Delivery implements SessionDelivery {
       this.#store?.handedBack(session, group)
       this.#turns.wake(group)
     }
-  }
-
-  /** The message is settled, and nobody holds the entry any more. */
-  settled(entry: Inflight): void {
-    this.transmitter.spare(entry)
   }
 
   /** The Session has ended: its places in the log are given up. */

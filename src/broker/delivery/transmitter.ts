@@ -24,16 +24,8 @@ import type { Outlet, Reader } from '../sessions/reader.ts'
  */
 type Grant = Pick<Target, 'qos' | 'subscriptionIdentifiers'>
 
-/**
- * Settled entries that are kept for the next messages. Entries in flight outlive the young
- * generation: without this, the garbage collector copies megabytes of them at a time.
- */
-const MAXIMUM_SPARE_ENTRIES = 16_384
-
 /** Bytes that may be in flight to each client of a tenant that is held back. */
 const HELD_BACK_INFLIGHT_BYTES = 65_536
-
-type Writable<T> = { -readonly [Member in keyof T]: T[Member] }
 
 /** The form in which a message is sent to one reader. */
 interface Form {
@@ -69,7 +61,6 @@ export class Transmitter implements Outlet {
 
   /** Lets a Session go on that waited for the engine. */
   readonly #wake: (session: Session) => void
-  readonly #spare: Writable<Inflight>[] = []
 
   constructor({ clock, limits, counters, store, idProperty, wake }: TransmitterOptions) {
     this.#wake = wake
@@ -198,14 +189,6 @@ export class Transmitter implements Outlet {
     return true
   }
 
-  /** Takes the entry of a settled message, unless somebody may hold it. */
-  spare(entry: Inflight): void {
-    if (!entry.isSpare || this.#spare.length >= MAXIMUM_SPARE_ENTRIES) return
-    entry.isSpare = false
-    entry.message = undefined
-    this.#spare.push(entry)
-  }
-
   #sendMember(group: SharedGroup, session: Session, message: Message, dup: boolean): void {
     const subscription = group.members.get(session) as Subscription
     this.#send(session, message, subscription, subscription.retainAsPublished && message.retain, dup, group)
@@ -247,22 +230,21 @@ export class Transmitter implements Outlet {
     const { partition, offset } = message
     const store = this.#store
     const isStoredFirst = qos === 2 && store !== undefined && store.keeps(session) && offset >= 0
-    const entry = this.#spare.pop() ?? newEntry()
-    entry.message = message
-    entry.partition = partition
-    entry.offset = offset
-    entry.packetId = packetId
-    entry.qos = qos
-    entry.retain = retain
-    entry.subscriptionIdentifiers = subscriptionIdentifiers
-    entry.group = group
-    entry.awaiting = 'publish'
-    entry.isStored = !isStoredFirst
-    entry.order = session.nextOrder(this.#clock.now())
-    entry.bytes = message.sizeBytes
-    entry.watcher = watcher
-    // A message of QoS 2 is written to the state meanwhile, and a watched one has its own holder.
-    entry.isSpare = qos === 1 && watcher === undefined
+    const entry: Inflight = {
+      message,
+      partition,
+      offset,
+      packetId,
+      qos,
+      retain,
+      subscriptionIdentifiers,
+      group,
+      awaiting: 'publish',
+      isStored: !isStoredFirst,
+      order: session.nextOrder(this.#clock.now()),
+      bytes: message.sizeBytes,
+      watcher,
+    }
     session.send(entry)
     if (isStoredFirst) {
       // The Packet Identifier must be known after a crash, or the message would be sent as another
@@ -301,27 +283,6 @@ const PLAIN: Form = {
   subscriptionIdentifiers: undefined,
   group: undefined,
   watcher: undefined,
-}
-
-function newEntry(): Writable<Inflight> {
-  return {
-    message: undefined,
-    partition: -1,
-    offset: -1,
-    packetId: 0,
-    qos: 1,
-    retain: false,
-    subscriptionIdentifiers: undefined,
-    group: undefined,
-    awaiting: 'publish',
-    isStored: false,
-    order: 0,
-    bytes: 0,
-    watcher: undefined,
-    isSpare: false,
-    before: undefined,
-    after: undefined,
-  }
 }
 
 /** A place in the window for one more message that has to be acknowledged. */

@@ -24,7 +24,6 @@ export function handlePuback(
   session.settle(entry)
   store?.settled(session, entry)
   entry.watcher?.acknowledged()
-  delivery.settled(entry)
   delivery.wake(session)
 }
 

@@ -6,7 +6,6 @@ import type { QoS } from '../../mqtt/packet.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
 import { matches } from '../../mqtt/topic-filter.ts'
 import type { SteadyMs } from '../../clock.ts'
-import { InflightWindow } from './inflight-window.ts'
 import { Deadline } from './deadlines.ts'
 import type { Cursor } from './log-places.ts'
 import type { StateChange } from '../ports/engine.ts'
@@ -77,11 +76,6 @@ export interface Inflight extends Owed {
   readonly bytes: number
   /** The watcher of a message that was dispatched, and that is not in the log. */
   readonly watcher: DispatchWatcher | undefined
-  /** True: once it is settled, the object may stand for another message. */
-  isSpare: boolean
-  /** The neighbours in the order of sending; the window of the Session sets them. */
-  before: Inflight | undefined
-  after: Inflight | undefined
 }
 
 /** A QoS 2 message that the client has published and not released yet. */
@@ -134,7 +128,7 @@ export class Session implements Reader {
   readonly subscriptions = new Map<string, Subscription>()
   readonly groups = new Set<SharedGroup>()
   /** Messages that were sent and not acknowledged, in the order of sending [MQTT-4.6.0-1]. */
-  readonly inflight = new InflightWindow()
+  readonly inflight = new Map<number, Inflight>()
   /**
    * Messages that were in flight when the last connection ended, and are still to be sent again on
    * this one, in order [MQTT-4.4.0-1].
@@ -245,13 +239,13 @@ export class Session implements Reader {
    */
   #beginRound(): void {
     this.#lastPacketId = 0
-    this.#oldPacketIds = [...this.inflight.values()].map(({ packetId }) => packetId).toSorted((a, b) => a - b)
+    this.#oldPacketIds = [...this.inflight.keys()].toSorted((a, b) => a - b)
     this.#oldPosition = 0
   }
 
   /** A message is in flight from here on. */
   send(entry: Inflight): void {
-    this.inflight.add(entry)
+    this.inflight.set(entry.packetId, entry)
     this.inflightBytes += entry.bytes
     this.memory.inflightBytes += entry.bytes
   }
