@@ -95,7 +95,7 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** A port that was free a moment ago. Nobody else opens listeners while a comparison runs. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

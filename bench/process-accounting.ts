@@ -1,6 +1,6 @@
 /**
- * The kernel's figures of a process: CPU time of all its threads, and resident memory. Only Linux
- * has `/proc`.
+ * The kernel's figures of a process: CPU time of all its threads and of its helpers, and resident
+ * memory. Only Linux has `/proc`.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
@@ -8,14 +8,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 const TICKS_PER_SECOND = 100
 
 /**
- * CPU time, user and system, of all living threads of a process, in ns. Broker threads live as long
- * as the broker does. If the kernel keeps no `schedstat`, the ticks of `stat` replace it, in steps
- * of 10 ms. Throws if there is no such process.
+ * CPU time, user and system, of all living threads of a process and of the living processes that it
+ * has started, in ns. Broker threads and the processes of codecs live as long as the broker does.
+ * If the kernel keeps no `schedstat`, the ticks of `stat` replace it, in steps of 10 ms. Throws if
+ * there is no such process.
  */
 export function cpuNanoseconds(pid: number): number {
-  let sum = 0
-  for (const thread of readdirSync(`/proc/${pid}/task`)) sum += runNanoseconds(pid, thread)
-  return sum > 0 ? sum : parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  let own = 0
+  let ofChildren = 0
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    own += runNanoseconds(pid, thread)
+    for (const child of childrenOf(pid, thread)) ofChildren += livingNanoseconds(child)
+  }
+  return (own > 0 ? own : parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))) + ofChildren
 }
 
 /**
@@ -63,6 +68,24 @@ export function parseStat(text: string): number {
 /** `VmRSS` of `status`, in bytes. */
 export function parseResident(text: string): number {
   return wholeNumber(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1], 'status') * 1024
+}
+
+/** The processes that a thread has started; none for a kernel that does not tell. */
+function childrenOf(pid: number, thread: string): readonly number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+/** 0 for a process that has ended between the listing and the reading. */
+function livingNanoseconds(pid: number): number {
+  try {
+    return cpuNanoseconds(pid)
+  } catch {
+    return 0
+  }
 }
 
 function runNanoseconds(pid: number, thread: string): number {

@@ -3,21 +3,10 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { launch } from './launch.mjs'
-import { chooseRuntime } from './runtime.mjs'
 
-const main = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
-if (existsSync(main)) start()
-else {
+const main = fileURLToPath(new URL('../dist/program/main.js', import.meta.url))
+if (!existsSync(main)) {
   console.error('fieldgate: not built yet. Run `npm ci --ignore-scripts` and `npm run build` in the checkout.')
   process.exit(1)
 }
-
-function start() {
-  try {
-    const { program, flags } = chooseRuntime(fileURLToPath(new URL('..', import.meta.url)))
-    launch(program, [...flags, ...process.execArgv, main, ...process.argv.slice(2)])
-  } catch (error) {
-    console.error(`fieldgate: ${/** @type {Error} */ (error).message}`)
-    process.exit(1)
-  }
-}
+launch(fileURLToPath(new URL('..', import.meta.url)), [...process.execArgv, main, ...process.argv.slice(2)])

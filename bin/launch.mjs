@@ -2,6 +2,7 @@
 // service. Runs on Node 18 and newer.
 import { execFileSync, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { chooseRuntime } from './runtime.mjs'
 
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
 /** The command line of npm's shell, which neither passes signals on nor waits when it gets one. */
@@ -21,29 +22,44 @@ export function launchersAbove() {
 }
 
 /**
- * Replaces this process by `program` with these arguments. A Node before 22.15 can't replace
- * itself: then `program` is a child process that gets the signals of this process, and this process
- * ends after the child, with its exit code.
+ * Runs a program on the runtime that is chosen for the package in `folder`, in the place of this
+ * process. Where none can be chosen, this process prints the reason and ends with 1.
+ * @param {string} folder
+ * @param {readonly string[]} args The program's file, and its arguments.
  */
-export function launch(
-  /** @type {string} */ program,
-  /** @type {readonly string[]} */ args,
-  launchers = launchersAbove(),
-) {
-  if (typeof process.execve === 'function') {
-    process.execve(program, [program, ...args], withLaunchers(launchers))
+export function launch(folder, args, launchers = launchersAbove()) {
+  try {
+    become(chooseRuntime(folder), args, launchers)
+  } catch (error) {
+    fail(/** @type {Error} */ (error).message)
   }
-  const child = spawn(program, args, { stdio: 'inherit', env: withLaunchers([process.pid, ...launchers]) })
-  for (const signal of SIGNALS) process.on(signal, () => child.kill(signal))
-  child.on('error', (error) => {
-    console.error(`fieldgate: ${program} could not be started: ${error.message}`)
-    process.exit(1)
+}
+
+/**
+ * Replaces this process by the runtime. A Node before 22.15 can't replace itself: then the runtime
+ * is a child process that gets the signals of this process, and this process ends after the child,
+ * with its exit code.
+ * @param {import('./runtime.mjs').Runtime} runtime
+ * @param {readonly string[]} args
+ * @param {readonly number[]} launchers
+ */
+function become({ program, flags, environment }, args, launchers) {
+  const all = [...flags, ...args]
+  const withLaunchers = (/** @type {readonly number[]} */ ids) => ({
+    ...process.env,
+    ...environment,
+    FIELDGATE_LAUNCHERS: ids.join(),
   })
+  if (typeof process.execve === 'function') process.execve(program, [program, ...all], withLaunchers(launchers))
+  const child = spawn(program, all, { stdio: 'inherit', env: withLaunchers([process.pid, ...launchers]) })
+  for (const signal of SIGNALS) process.on(signal, () => child.kill(signal))
+  child.on('error', (error) => fail(`${program} could not be started: ${error.message}`))
   child.on('exit', (code) => process.exit(code ?? 1))
 }
 
-function withLaunchers(/** @type {readonly number[]} */ launchers) {
-  return { ...process.env, FIELDGATE_LAUNCHERS: launchers.join() }
+function fail(/** @type {string} */ message) {
+  console.error(`fieldgate: ${message}`)
+  process.exit(1)
 }
 
 /** The command line and the parent of a process; "" and 0 when the system does not tell them. */

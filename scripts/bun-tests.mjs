@@ -30,8 +30,8 @@ const CONCURRENCY = 2
 const TEST_MS = 120_000
 /** The time limit of a file, whose process is killed at its end. */
 const FILE_MS = 300_000
-/** A codec's script may use this much of the stack: Bun's default is too small for the sandbox. */
-const STACK_BYTES = '984000'
+/** The stack of the processes in which scripts run; see `helper-process.ts`. */
+const STACK_BYTES = '1500000'
 /** The bounds of what is kept of a file's output, and of each line that is shown. */
 const MAXIMUM_OUTPUT = 1_000_000
 const MAXIMUM_LINES = 200

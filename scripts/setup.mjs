@@ -46,11 +46,11 @@ export function ensureInstalled() {
   if (result.status !== 0) fail('npm ci failed; see its message above. Is the npm registry reachable?')
   if (!existsSync(pinnedNode)) {
     fail(
-      `There is no packaged Node for ${process.platform}-${process.arch}. Install Node 26 and use it to run dist/src/main.js.`,
+      `There is no packaged Node for ${process.platform}-${process.arch}. Install Node 26 and use it to run dist/program/main.js.`,
     )
   }
-  const version = execFileSync(pinnedNode, ['--version'], { encoding: 'utf8' }).trim()
-  console.error(`Installed; this project runs on its own Node ${version}.`)
+  const nodeVersion = execFileSync(pinnedNode, ['--version'], { encoding: 'utf8' }).trim()
+  console.error(`Installed; this project has its own Bun and its own Node ${nodeVersion}.`)
   writeFileSync(installStamp, wanted)
 }
 
@@ -77,7 +77,13 @@ export function ensureBuilt() {
 
 function buildPrograms() {
   const files = filesOf(programs).filter((name) => !name.endsWith('.test.ts'))
-  const wanted = stampOf([...files, 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'])
+  const wanted = stampOf([
+    ...files,
+    'tsconfig.json',
+    'tsconfig.build.json',
+    join('scripts', 'program.vite.mjs'),
+    'package-lock.json',
+  ])
   if (read(programsStamp) === wanted) return
   console.error('Building dist/ ...')
   for (const folder of programs) rmSync(join(root, 'dist', folder), { recursive: true, force: true })
@@ -87,6 +93,7 @@ function buildPrograms() {
     mkdirSync(join(target, '..'), { recursive: true })
     writeFileSync(target, readFileSync(join(root, name)))
   }
+  run(join('vite', 'bin', 'vite.js'), ['build', '--config', join('scripts', 'program.vite.mjs')])
   writeFileSync(programsStamp, wanted)
 }
 

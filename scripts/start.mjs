@@ -1,7 +1,6 @@
 // npm start: installs and builds what is missing, then serves the demonstration deployment.
 import { join } from 'node:path'
 import { launch, launchersAbove } from '../bin/launch.mjs'
-import { chooseRuntime } from '../bin/runtime.mjs'
 import { ensureBuilt, ensureInstalled, root } from './setup.mjs'
 
 // The launchers are listed before the build, which takes a while. If one of them ends during the
@@ -9,5 +8,4 @@ import { ensureBuilt, ensureInstalled, root } from './setup.mjs'
 const launchers = launchersAbove()
 ensureInstalled()
 ensureBuilt()
-const { program, flags } = chooseRuntime(root)
-launch(program, [...flags, join(root, 'dist', 'src', 'main.js'), 'demo', ...process.argv.slice(2)], launchers)
+launch(root, [join(root, 'dist', 'program', 'main.js'), 'demo', ...process.argv.slice(2)], launchers)

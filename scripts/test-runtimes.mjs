@@ -19,7 +19,6 @@ const CORE = [
  */
 export const NODE_ALONE = {
   'test/documentation/snippets.test.ts': 'Bun has no stripTypeScriptTypes of node:module',
-  'test/e2e/half-open.test.ts': 'its 20,000 connections need a runtime other than that of the service',
 }
 
 /**

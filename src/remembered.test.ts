@@ -402,3 +402,15 @@ describe('in any order of questions, changes and look-ups', () => {
     await assertProperty(asyncProperty(array(command, { maxLength: 60 }), run), { numRuns: 300 })
   })
 })
+
+it('the version is another one after each change that was told, and the same otherwise', async () => {
+  const memory = new Remembered<string>({ look: async (id) => id, maximum: 10 })
+  const versions = [memory.version]
+  await memory.of('a')
+  assert.equal(memory.version, versions[0])
+  for (const change of [() => memory.forget('a'), () => memory.forgetAll(), () => memory.forgetGroup('a')]) {
+    change()
+    versions.push(memory.version)
+  }
+  assert.equal(new Set(versions).size, 4)
+})

@@ -64,12 +64,21 @@ export class Remembered<Seen, Asked = void> {
    * values of a group could mean to go through 200,000.
    */
   readonly #forgottenGroups = new Set<string>()
+  #version = {}
 
   constructor(options: RememberedOptions<Seen, Asked>) {
     const { maximum, size, maximumAbsent = 0 } = options
     this.#options = options
     this.#values = new BoundedCache(maximum, size)
     this.#absent = maximumAbsent === 0 ? undefined : new BoundedCache(maximumAbsent)
+  }
+
+  /**
+   * Another object after each change that was told here. An answer of `of` that is kept elsewhere
+   * is right while the version is the one from before the question.
+   */
+  get version(): object {
+    return this.#version
   }
 
   /** The value at hand. Undefined: it is not at hand, or there is none. */
@@ -94,6 +103,7 @@ export class Remembered<Seen, Asked = void> {
 
   /** A change made the value of the id wrong, or gave the id a value. */
   forget(id: string): void {
+    this.#version = {}
     this.#values.delete(id)
     this.#absent?.delete(id)
     const look = this.#looks.get(id)
@@ -104,6 +114,7 @@ export class Remembered<Seen, Asked = void> {
 
   /** A change may have touched any id. */
   forgetAll(): void {
+    this.#version = {}
     this.#values.clear()
     this.#absent?.clear()
     this.#forgottenGroups.clear()
@@ -112,6 +123,7 @@ export class Remembered<Seen, Asked = void> {
 
   /** A change made all values of the group wrong. Costs the same however many there are. */
   forgetGroup(group: string): void {
+    this.#version = {}
     if (this.#forgottenGroups.size >= MAXIMUM_FORGOTTEN_GROUPS) this.#forgetValues()
     this.#forgottenGroups.add(group)
     // The group of a value that is still being looked up is not known yet.

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createTelemetry } from './telemetry.ts'
+import { runtime, version } from './version.ts'
 
 describe('the telemetry', () => {
   it('shows the metrics of the process', async () => {
-    assert.match(await createTelemetry().registry.metrics(), /^process_resident_memory_bytes \d+/m)
+    const text = await createTelemetry().registry.metrics()
+    assert.match(text, /^process_resident_memory_bytes \d+/m)
+    assert.ok(text.includes(`fieldgate_build_info{version="${version}",runtime="${runtime}"} 1`), text)
+    assert.doesNotMatch(text, /nodejs_version_info/)
   })
 
   it('is scraped at once, however many objects there are', async () => {

@@ -3,6 +3,7 @@
  * and `nodejs_*`.
  */
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+import { runtime, version } from './version.ts'
 
 /**
  * Reads current numbers. It is called once at registration, for the keys, and then once per metric
@@ -33,6 +34,8 @@ export interface Telemetry {
  * ms for two million objects. The heap's size is in `nodejs_heap_size_used_bytes`.
  */
 const SLOW_METRICS = ['total', 'used', 'available'].map((kind) => `nodejs_heap_space_size_${kind}_bytes`)
+/** On Bun it names the version of Node that Bun imitates. `fieldgate_build_info` has the truth. */
+const VERSION_METRIC = 'nodejs_version_info'
 
 /**
  * Makes a registry of its own, with the metrics of the process in it. Two services of one process
@@ -41,7 +44,8 @@ const SLOW_METRICS = ['total', 'used', 'available'].map((kind) => `nodejs_heap_s
 export function createTelemetry(): Telemetry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  for (const name of SLOW_METRICS) registry.removeSingleMetric(name)
+  for (const name of [...SLOW_METRICS, VERSION_METRIC]) registry.removeSingleMetric(name)
+  registry.registerMetric(buildInfo())
   return {
     registry,
     registerNumbers: (room, read, currentKeys = []) => {
@@ -52,6 +56,14 @@ export function createTelemetry(): Telemetry {
     },
     registerCounts: (room, key, read) => registry.registerMetric(countsByCode(room, key, read)),
   }
+}
+
+/** The usual form of a text in metrics: a label of a metric that is always 1. */
+function buildInfo(): Gauge {
+  const help = 'the version of Fieldgate, and its runtime with its version'
+  const info = new Gauge({ name: 'fieldgate_build_info', help, labelNames: ['version', 'runtime'], registers: [] })
+  info.set({ version, runtime }, 1)
+  return info
 }
 
 function counter(room: string, key: string, read: ReadNumbers): Counter {

@@ -232,3 +232,28 @@ test('the wire and the semantics know no library, and nothing of Node but buffer
   }
   assert.deepEqual(wrong, [])
 })
+
+/** Files and folders of `src/` that may ask on which runtime they run. */
+const RUNTIME_AWARE = [
+  'src/listeners/',
+  'src/engine/ports/node-disk.ts',
+  // Programs of ours in processes of their own: their flags.
+  'src/helper-process.ts',
+  // Names the runtime for people.
+  'src/version.ts',
+]
+
+test('the source asks in few places on which runtime it runs', () => {
+  const asks = globSync('{src,simulator}/**/*.ts', { cwd: root })
+    .filter((file) => !/\.test(ing)?\.ts$/.test(file))
+    .filter((file) =>
+      /\bversions\b.*\bbun\b|\bbun\b.*= process\.versions|\bBun\?*\.|\bBun\?: |'bun(?::|')/.test(
+        readFileSync(join(root, file), 'utf8').replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, ''),
+      ),
+    )
+  assert.ok(asks.includes('src/listeners/bun.ts') && asks.includes('src/version.ts'), asks.join())
+  assert.deepEqual(
+    asks.filter((file) => !RUNTIME_AWARE.some((place) => file.startsWith(place))),
+    [],
+  )
+})

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import type { DevicePlace } from '../identity/devices/directory.ts'
+import type { Directory } from '../identity/devices/directory.ts'
 import { createChanges } from '../identity/store/changes.ts'
 import { done, refuse } from '../identity/store/result.ts'
 import type { Result } from '../identity/store/result.ts'
@@ -36,6 +37,12 @@ export class FakeRegistry implements AccessRegistry {
   readonly #failing = new Set<Question>()
   /** True: places of devices are not at hand, and have to be looked up. */
   isSlow = false
+
+  constructor() {
+    this.changes.subscribe(() => {
+      this.directory.devicesVersion = {}
+    })
+  }
 
   addOrganization(id: string, ...applicationIds: readonly string[]): void {
     this.#organizations.set(id, { members: new Set(), applications: new Set() })
@@ -138,7 +145,8 @@ export class FakeRegistry implements AccessRegistry {
     this.#failing.add(question)
   }
 
-  readonly directory: AccessRegistry['directory'] = {
+  readonly directory: { -readonly [Member in keyof Directory]: Directory[Member] } = {
+    devicesVersion: {},
     applicationsOf: (organizationId) =>
       this.#answer('applicationsOf', () => this.#organizations.get(organizationId)?.applications ?? new Set<string>()),
     organizationOf: (applicationId) => this.#applications.get(applicationId)?.organizationId,

@@ -7,8 +7,10 @@ import type { Decision, Permit, PermitEnd, Refusal, Unmatched } from '../broker/
 import { ALLOWED } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
-import { applicationEventsTopic, parseTopic } from '../lorawan/topics.ts'
+import { knownTopic } from '../lorawan/uplinks/known-topic.ts'
+import { applicationEventsTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { Topic } from '../mqtt/topic.ts'
 import { covers } from '../mqtt/topic-filter.ts'
 import { holderOfToken } from './holders.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
@@ -79,13 +81,13 @@ export class IntegratorPermit implements Permit, HeldPermit {
     this.#options = options
   }
 
-  mayPublish(topicName: string): Decision | Promise<Decision> {
+  mayPublish(topic: Topic): Decision | Promise<Decision> {
     if (this.#isOver) return PERMIT_OVER
-    const topic = parseTopic(topicName)
-    if (topic?.kind !== 'command' || !this.#options.applications.has(topic.applicationId)) return NOT_A_COMMAND_TOPIC
-    const place = this.#options.directory.device(topic.devEui)
-    if (place instanceof Promise) return place.then((found) => commandDecision(found, topic.applicationId))
-    return commandDecision(place, topic.applicationId)
+    const { parsed } = knownTopic(topic)
+    if (parsed?.kind !== 'command' || !this.#options.applications.has(parsed.applicationId)) return NOT_A_COMMAND_TOPIC
+    const place = this.#options.directory.device(parsed.devEui)
+    if (place instanceof Promise) return place.then((found) => commandDecision(found, parsed.applicationId))
+    return commandDecision(place, parsed.applicationId)
   }
 
   /**

@@ -7,9 +7,11 @@ import { ALLOWED } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'
 import { EventInspection } from '../lorawan/uplinks/event-inspection.ts'
+import { knownTopic } from '../lorawan/uplinks/known-topic.ts'
 import { parseTopic, parseTopicFilter } from '../lorawan/topics.ts'
 import type { ParsedTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import type { Topic } from '../mqtt/topic.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 
 /**
@@ -86,21 +88,27 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     this.mayReceive = applications === undefined ? undefined : (topicName) => isOf(applications, parseTopic(topicName))
   }
 
-  mayPublish(topicName: string): Decision | Promise<Decision> {
+  mayPublish(topic: Topic): Decision | Promise<Decision> {
     if (this.#isOver) return PERMIT_OVER
-    const topic = parseTopic(topicName)
-    if (topic?.kind !== 'event') return NOT_AN_EVENT
+    const known = knownTopic(topic)
+    const { parsed } = known
+    if (parsed?.kind !== 'event') return NOT_AN_EVENT
+    const { applicationId, devEui } = parsed
     const { applications, directory } = this.#options
-    if (applications !== undefined && !applications.has(topic.applicationId)) return UNKNOWN_DEVICE
-    const place = directory.device(topic.devEui)
-    if (place instanceof Promise) return place.then((found) => eventDecision(found, topic.applicationId))
-    return eventDecision(place, topic.applicationId)
+    if (applications !== undefined && !applications.has(applicationId)) return UNKNOWN_DEVICE
+    const { devicesVersion } = directory
+    if (known.decision !== undefined && known.decidedAt === devicesVersion) return known.decision
+    const place = directory.device(devEui)
+    if (place instanceof Promise) return place.then((found) => eventDecision(found, applicationId))
+    known.decision = eventDecision(place, applicationId)
+    known.decidedAt = devicesVersion
+    return known.decision
   }
 
-  inspect(topicName: string, payload: Buffer, second: number): MessageFault | undefined {
-    const topic = parseTopic(topicName)
-    if (topic?.kind !== 'event') return undefined
-    const { applicationId, devEui, eventKind } = topic
+  inspect(topic: Topic, payload: Buffer, second: number): MessageFault | undefined {
+    const { parsed } = knownTopic(topic)
+    if (parsed?.kind !== 'event') return undefined
+    const { applicationId, devEui, eventKind } = parsed
     const fault = this.#inspection.inspect(eventKind, devEui, payload, second)
     // All devices of an application share the faulty setting, so they share one topic.
     return fault && { ...fault, topic: `application/${applicationId}/device/+/event/${eventKind}` }

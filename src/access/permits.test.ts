@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { assert as assertProperty, constantFrom, integer, property, tuple } from 'fast-check'
 import { MISSED_TOPIC_NAME } from '../broker/delivery/missed-notice.ts'
+import { Topic } from '../mqtt/topic.ts'
 import { FakeRegistry } from './fake-registry.testing.ts'
 import { IntegratorPermit } from './integrator-permit.ts'
 import { NetworkServerPermit } from './network-server-permit.ts'
@@ -110,13 +111,13 @@ const matched = (filter: string) => TOPIC_NAMES.filter((name) => oracleMatches(f
 /** The Topic Names to which the permit may publish. */
 async function publishable(permit: IntegratorPermit | NetworkServerPermit): Promise<readonly string[]> {
   const allowed: string[] = []
-  for (const name of TOPIC_NAMES) if ((await permit.mayPublish(name)).allowed) allowed.push(name)
+  for (const name of TOPIC_NAMES) if ((await permit.mayPublish(new Topic(name))).allowed) allowed.push(name)
   return allowed
 }
 
 /** The code of the refusal, and what it does to a client that can't be told. */
 const codeOf = async (permit: IntegratorPermit | NetworkServerPermit, topicName: string) => {
-  const decision = await permit.mayPublish(topicName)
+  const decision = await permit.mayPublish(new Topic(topicName))
   return decision.allowed ? 'allowed' : `${decision.code} ${decision.untold}`
 }
 
@@ -158,7 +159,7 @@ describe('containment', () => {
 
 describe('of all topics', () => {
   it('an integrator may publish commands to enabled devices of its organization, and nothing else', async () => {
-    const waits = TOPIC_NAMES.filter((name) => integrator.mayPublish(name) instanceof Promise)
+    const waits = TOPIC_NAMES.filter((name) => integrator.mayPublish(new Topic(name)) instanceof Promise)
     assert.deepEqual(waits, [], 'the answers are at hand')
     assert.deepEqual(await publishable(integrator), [`application/5/device/${DEVICE}/command/down`])
   })
@@ -236,9 +237,12 @@ it('what a filter matches is the tenant’s since its application was made', asy
 })
 
 it('a fault in an event is told under one topic for all devices of an application', () => {
-  const fault = ownServer.inspect(`application/5/device/${DEVICE}/event/up`, Buffer.from([0x0a, 0xff]), 0)
+  const fault = ownServer.inspect(new Topic(`application/5/device/${DEVICE}/event/up`), Buffer.from([0x0a, 0xff]), 0)
   assert.equal(fault?.topic, 'application/5/device/+/event/up')
-  assert.equal(ownServer.inspect(`application/5/device/${DEVICE}/command/down`, Buffer.from([0xff]), 0), undefined)
+  assert.equal(
+    ownServer.inspect(new Topic(`application/5/device/${DEVICE}/command/down`), Buffer.from([0xff]), 0),
+    undefined,
+  )
 })
 
 it('a permit that is over allows no PUBLISH, and whoever watches it is told until it lets go', () => {
@@ -255,13 +259,70 @@ it('a permit that is over allows no PUBLISH, and whoever watches it is told unti
     const release = permit.watch((end) => told.push(end?.code))
     permit.tell(undefined)
     const isIntegrator = permit instanceof IntegratorPermit
-    const topicName = `application/5/device/${DEVICE}/${isIntegrator ? 'command/down' : 'event/up'}`
-    assert.deepEqual(permit.mayPublish(topicName), { allowed: true }, 'perhaps narrower, and not over')
+    const topic = new Topic(`application/5/device/${DEVICE}/${isIntegrator ? 'command/down' : 'event/up'}`)
+    assert.deepEqual(permit.mayPublish(topic), { allowed: true }, 'perhaps narrower, and not over')
     release()
     permit.tell({ reasonCode: 0x98, reason: 'gone', code: 'gone' })
     assert.deepEqual(told, [undefined])
-    const decision = permit.mayPublish(topicName)
+    const decision = permit.mayPublish(topic)
     assert.ok(!(decision instanceof Promise) && !decision.allowed)
     assert.equal(decision.code, 'permit_over')
   }
+})
+
+/** Whether the network servers of the deployment, and of organization 1, may publish events. */
+async function answers(topic: Topic, on = registry): Promise<readonly string[]> {
+  const options = { ...common, directory: on.directory }
+  const permits = [
+    new NetworkServerPermit({ ...options, credential: { id: 'all', organizationId: null }, applications: undefined }),
+    new NetworkServerPermit({ ...options, credential: { id: 'own', organizationId: '1' }, applications: own }),
+  ]
+  const codes: string[] = []
+  for (const permit of permits) {
+    const decision = await permit.mayPublish(topic)
+    codes.push(decision.allowed ? 'allowed' : decision.code)
+  }
+  return codes
+}
+
+describe('the answer that a topic keeps', () => {
+  const NEW = '0505050505050505'
+
+  it('is forgotten with each change of the device and of its application', async () => {
+    const unknown = ['event_device_unknown', 'event_device_unknown']
+    const topic = new Topic(`application/5/device/${NEW}/event/up`)
+    assert.deepEqual(await answers(topic), unknown)
+    registry.addDevice(NEW, '5')
+    assert.deepEqual(await answers(topic), ['allowed', 'allowed'])
+    registry.addDevice(NEW, '5', { isDisabled: true })
+    assert.deepEqual(await answers(topic), ['device_disabled', 'device_disabled'])
+    registry.addDevice(NEW, '7')
+    assert.deepEqual(await answers(topic), unknown)
+    const elsewhere = new Topic(`application/7/device/${NEW}/event/up`)
+    assert.deepEqual(await answers(elsewhere), ['allowed', 'event_device_unknown'])
+    registry.addDevice(NEW, '5')
+    assert.deepEqual([await answers(topic), await answers(elsewhere)], [['allowed', 'allowed'], unknown])
+    const whole = new FakeRegistry()
+    whole.addOrganization('1', '5')
+    whole.addDevice(NEW, '5')
+    assert.deepEqual(await answers(topic, whole), ['allowed', 'allowed'])
+    whole.removeApplication('5')
+    assert.deepEqual(await answers(topic, whole), unknown)
+    assert.deepEqual(await answers(topic), ['allowed', 'allowed'], 'another registry has its own answer')
+  })
+
+  it('does not outlive the permit, and does not widen another one', () => {
+    const topic = new Topic(`application/7/device/${FOREIGN}/event/up`)
+    const all = new NetworkServerPermit({
+      ...common,
+      credential: { id: 'all', organizationId: null },
+      applications: undefined,
+    })
+    assert.deepEqual(all.mayPublish(topic), { allowed: true })
+    const narrow = ownServer.mayPublish(topic)
+    assert.ok(!(narrow instanceof Promise) && !narrow.allowed)
+    all.tell({ reasonCode: 0x98, reason: 'revoked', code: 'revoked' })
+    const over = all.mayPublish(topic)
+    assert.ok(!(over instanceof Promise) && !over.allowed && over.code === 'permit_over')
+  })
 })

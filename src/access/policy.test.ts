@@ -4,6 +4,7 @@ import { beforeEach, describe, it } from 'node:test'
 import type { Admission, Credentials, LostAccess, Permit, PermitEnd } from '../broker/ports/policy.ts'
 import type { Change } from '../identity/store/changes.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
+import { Topic } from '../mqtt/topic.ts'
 import { FakeRegistry, NOW_MS } from './fake-registry.testing.ts'
 import { AccessPolicy } from './policy.ts'
 
@@ -319,13 +320,13 @@ describe('a change of the registry', () => {
 
   it('that ends a permit ends what its Will Message may do, too', async () => {
     const { permit, ends } = await hold(withToken('ann-1'))
-    assert.deepEqual(await permit.mayPublish(commandTo('5')), { allowed: true })
+    assert.deepEqual(await permit.mayPublish(new Topic(commandTo('5'))), { allowed: true })
     registry.revokeToken('ann-1')
     assert.deepEqual(
       ends.map(({ reasonCode }) => reasonCode),
       [ReasonCodes.administrativeAction],
     )
-    const decision = await permit.mayPublish(commandTo('5'))
+    const decision = await permit.mayPublish(new Topic(commandTo('5')))
     assert.equal(!decision.allowed && decision.code, 'permit_over')
   })
 
@@ -460,8 +461,8 @@ describe('a permit that is asked for by its ground, after a restart', () => {
     assert.equal(await found('credential:own'), 'network-server:own')
     const permit = await policy.permitOn('token:ann-1')
     assert.deepEqual([permit?.tenant, permit?.ground], ['organization:1', 'token:ann-1'])
-    assert.equal((await permit?.mayPublish(commandTo('5')))?.allowed, true)
-    assert.equal((await permit?.mayPublish(commandTo('7', FOREIGN_DEVICE)))?.allowed, false)
+    assert.equal((await permit?.mayPublish(new Topic(commandTo('5'))))?.allowed, true)
+    assert.equal((await permit?.mayPublish(new Topic(commandTo('7', FOREIGN_DEVICE))))?.allowed, false)
   })
 
   it('is not found once the ground is gone', async () => {

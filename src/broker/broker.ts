@@ -8,6 +8,7 @@ import { systemClock } from '../clock.ts'
 import type { Clock } from '../clock.ts'
 import { silentLogger } from '../logger.ts'
 import type { Logger } from '../logger.ts'
+import type { Topic } from '../mqtt/topic.ts'
 import type { OrganizationUsage } from '../organization-bounds.ts'
 import type { ConnectionView } from './connections/connection-view.ts'
 import { Connections } from './connections/connections.ts'
@@ -70,7 +71,7 @@ export interface BrokerOptions {
    * True for the Topic Names whose QoS 0 messages are kept in the log as well: readers that are
    * behind get them, and they can be read later.
    */
-  readonly keepsQoS0?: (topicName: string) => boolean
+  readonly keepsQoS0?: (topic: Topic) => boolean
   /**
    * The tenant that the messages of a Topic Name belong to, where it is at hand: its bounds count
    * them while they are retained, whoever publishes them. Undefined, or absent: the tenant of the

@@ -15,7 +15,7 @@ import { valueOf } from '../identity/registry.testing.ts'
 import { createPinoLogger } from '../pino-logger.ts'
 import { startService } from '../service/service.ts'
 import type { Service } from '../service/service.ts'
-import { version } from '../version.ts'
+import { runtime, version } from '../version.ts'
 import { commandLine, json, succeed } from './command-line.testing.ts'
 import type { Shell } from './command-line.testing.ts'
 
@@ -85,10 +85,10 @@ describe('the command line', () => {
     await assert.rejects(stat(join(scratch, 'nothing')))
   })
 
-  it('prints its version, as an option and as a command', async () => {
-    const { out } = await shell('version')
-    assert.match(out, /^\d+\.\d+\.\d+\n$/)
-    assert.equal((await shell('--version')).out, out)
+  it('prints its version: alone for programs, and with its runtime for people', async () => {
+    assert.match((await shell('--version')).out, /^\d+\.\d+\.\d+\n$/)
+    assert.equal((await shell('version')).out, `${version} on ${runtime}\n`)
+    assert.match(runtime, process.versions.bun === undefined ? /^Node \d+\.\d+\.\d+$/ : /^Bun \d+\.\d+\.\d+$/)
   })
 
   it('reports all wrong settings at once', async () => {

@@ -3,7 +3,7 @@
  * runs, so that each command starts fast.
  */
 import { Command, CommanderError } from 'commander'
-import { version } from '../version.ts'
+import { runtime, version } from '../version.ts'
 import { ApiRefusal } from './api/api-client.ts'
 import { addApplicationCommands } from './commands/application-commands.ts'
 import { addAuditCommands } from './commands/audit-commands.ts'
@@ -108,8 +108,8 @@ Examples:
 function addServiceCommands(program: Command, terminal: Terminal, exit: { code: number }): void {
   program
     .command('version')
-    .description('print the version')
-    .action(() => terminal.out(`${version}\n`))
+    .description('print the version, and the runtime that runs it')
+    .action(() => terminal.out(`${version} on ${runtime}\n`))
   program
     .command('serve')
     .description('run the service; SIGINT and SIGTERM stop it')

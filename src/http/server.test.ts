@@ -5,6 +5,8 @@ import type { AddressInfo, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { after, before, test } from 'node:test'
+import { AddressLimiter } from '../listeners/address-limiter.ts'
+import { createNewcomers } from '../listeners/newcomers.ts'
 import { FIRST_CERTIFICATE, SECOND_CERTIFICATE } from './certificates.testing.ts'
 import { openTestDeployment } from './broker-access/deployment.testing.ts'
 import type { TestDeployment } from './broker-access/deployment.testing.ts'
@@ -225,7 +227,10 @@ test('closing lets requests under way finish, and refuses later ones on their co
 })
 
 test('HTTPS takes TLS 1.2 and 1.3, and another certificate while connections stay open', async () => {
-  const secure = await openTestDeployment({ https: FIRST_CERTIFICATE })
+  const limiter = new AddressLimiter({ attemptsPerSecond: 0, openPerAddress: 0, pendingPerAddress: 0 })
+  // An HTTPS server of Bun keeps its first certificate: the newcomers do the TLS there.
+  const newcomers = createNewcomers(limiter, () => {})
+  const secure = await openTestDeployment({ https: FIRST_CERTIFICATE, newcomers })
   await secure.app.listen({ host: '127.0.0.1', port: 0 })
   const open = await connectedTo(portOf(secure))
   assert.equal(nameOf(open), 'first.example.org')

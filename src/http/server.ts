@@ -45,6 +45,7 @@ import { answerClientError, createNodeServer, replaceCertificate } from './servi
 import type { TlsMaterial } from './serving/node-server.ts'
 import { openApiRoutes, registerOpenApi } from './api/openapi.ts'
 import { createPayerOf } from './api/payers.ts'
+import { schemaCompilers } from './api/schema-compilers.ts'
 import { RequestGate } from './api/request-gate.ts'
 import type { RequestShares } from './shares/request-shares.ts'
 import type { Turns } from './shares/work-turns.ts'
@@ -67,7 +68,6 @@ import { serviceCredentialRoutes } from './tenants/service-credentials.ts'
 import { statusRoutes } from './operation/status.ts'
 import type { ServiceStatus } from './operation/status.ts'
 import { userRoutes } from './tenants/users.ts'
-import { compileValidator } from './api/validate.ts'
 
 /** The settings of a deployment. */
 interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
@@ -170,7 +170,6 @@ const CLOSE_TIMEOUT_MS = 4_000
  */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
   const app = createApp(options)
-  app.setValidatorCompiler(compileValidator)
   readJsonStrictly(app)
   refuseWithoutHost(app)
   refuseWhileClosing(app)
@@ -252,6 +251,7 @@ function createApp({ log, settings, https, newcomers }: HttpServerOptions): Http
   const servers: ReturnType<typeof createNodeServer>[] = []
   const app = fastify({
     loggerInstance: log,
+    schemaController: { compilersFactory: schemaCompilers },
     logController: new LogController({ disableRequestLogging: true }),
     serverFactory: (handler) => {
       // A part that speaks TLS itself gives the server its connections in clear text.

@@ -201,13 +201,23 @@ test('a connection in its handshake is cut when the port closes, and so is a sil
   assert.equal(front.open, 0)
 })
 
-test('bytes that are no TLS end the connection', onBun, async (context) => {
-  const { open, arrived } = await serve(context)
-  const client = open()
-  client.write('GET / HTTP/1.1\r\n\r\n')
-  await closeOf(client)
-  assert.equal(arrived.length, 0)
-})
+for (const [name, bytes, alert] of [
+  ['bytes that are no TLS', 'GET / HTTP/1.1\r\n\r\n', ''],
+  // The record of a ClientHello that can't be read; alert 50 is `decode_error`.
+  ['a ClientHello that can’t be read', '\u0016\u0003\u0001\0\u0005\u0001\0\0\u0001\u00ff', '15030100020232'],
+] as const) {
+  test(`after ${name} the connection ends in order, and no reset overtakes the alert`, onBun, async (context) => {
+    const { front, open, arrived } = await serve(context)
+    const client = open()
+    client.write(bytes, 'latin1')
+    const chunks: Buffer[] = []
+    client.on('data', (chunk: Buffer) => chunks.push(chunk))
+    await once(client, 'close')
+    assert.equal(Buffer.concat(chunks).toString('hex'), alert)
+    assert.equal(arrived.length, 0)
+    assert.equal(front.open, 0)
+  })
+}
 
 test('a new certificate is for new connections, and a session is resumed', onBun, async (context) => {
   const { front, secure, next } = await serve(context)

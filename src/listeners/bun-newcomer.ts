@@ -94,12 +94,16 @@ export class BunNewcomer implements SocketOwner, WaitingHandshake {
   }
 
   shookHands(succeeded: boolean, error: Error | undefined): void {
-    this.#isShakingHands = false
-    if (succeeded) this.#front.secured(this)
-    else {
-      this.#front.options.handshakeFailed(error, this.client.address)
-      this.cut()
+    if (succeeded) {
+      this.#isShakingHands = false
+      this.#front.secured(this)
+      return
     }
+    this.#front.options.handshakeFailed(error, this.client.address)
+    if (this.#stream !== undefined) this.cut()
+    // A reset could overtake the alert that tells the client the reason. The deadline of the
+    // handshake cuts a connection that stays open.
+    else this.#socket.shutdown()
   }
 
   received(chunk: Buffer): void {

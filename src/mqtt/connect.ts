@@ -70,7 +70,7 @@ function checkFlags(cursor: PacketCursor, flags: number, protocolVersion: Protoc
 function readWill(cursor: PacketCursor, flags: number, protocolVersion: ProtocolVersion): WillMessage {
   const all = protocolVersion === 5 ? decodeProperties(cursor, 'will') : undefined
   const { delayIntervalSeconds = 0, ...rest } = all ?? {}
-  const topicName = cursor.readTopicName('the Will Topic') // [MQTT-3.1.3-11] [MQTT311-3.1.3-10]
+  const topicName = cursor.readTopic('the Will Topic').name // [MQTT-3.1.3-11] [MQTT311-3.1.3-10]
   if (topicName === '') cursor.fail(ReasonCodes.topicNameInvalid, 'the Will Topic is empty') // [MQTT-4.7.3-1] [MQTT311-4.7.3-1]
   // The Will outlives the chunk in which it came; a view would keep the chunk in memory.
   const payload = Buffer.from(cursor.readBinary('the Will Payload'))

@@ -9,6 +9,7 @@ import { encodePacket } from './encode-packet.ts'
 import { PacketReader } from './packet-reader.ts'
 import type { Packet, ProtocolVersion, UserProperty } from './packet.ts'
 import { connectReturnCode, isFailure } from './reason-codes.ts'
+import { Topic } from './topic.ts'
 
 type Sender = 'client' | 'server'
 type Fields = Record<string, unknown>
@@ -251,6 +252,8 @@ function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   const fields = Object.entries(value)
     .filter(([name, field]) => field !== undefined && !(isList(name) && (field as unknown[]).length === 0))
+    // The name of the topic is a field of its own.
+    .filter(([, field]) => !(field instanceof Topic))
     .map(([name, field]) => [name, plain(field)] as const)
     .filter(([name, field]) => name !== 'properties' || Object.keys(field as object).length > 0)
   return Object.fromEntries(fields)

@@ -4,6 +4,7 @@ import type { PacketType } from './malformed-packet.ts'
 import type { ProtocolVersion } from './packet.ts'
 import { ReasonCodes } from './reason-codes.ts'
 import type { ReasonCode } from './reason-codes.ts'
+import { Topic } from './topic.ts'
 import { TopicNameCache } from './topic-name-cache.ts'
 import { hasWildcard } from './topic-name.ts'
 import { decodeUtf8 } from './utf8.ts'
@@ -101,15 +102,16 @@ export class PacketCursor {
   /**
    * Reads a Topic Name. It may be empty here; the meaning of an empty one depends on the packet.
    */
-  readTopicName(field: string): string {
+  readTopic(field: string): Topic {
     const start = this.#readLength(field)
     const known = topicNames.find(this.bytes, start, this.position)
     if (known !== undefined) return known
     const topicName = this.#decodeUtf8(field, start)
     // [MQTT-3.3.2-2] [MQTT-4.7.0-1] [MQTT311-3.3.2-2] [MQTT311-4.7.1-1]
     if (hasWildcard(topicName)) this.fail(ReasonCodes.topicNameInvalid, `${field} holds a wildcard`)
-    topicNames.remember(topicName, this.bytes, start, this.position)
-    return topicName
+    const topic = new Topic(topicName)
+    topicNames.remember(topic, this.bytes, start, this.position)
+    return topic
   }
 
   readPacketId(): number {

@@ -4,6 +4,7 @@
  * wire.
  */
 import type { ReasonCode } from './reason-codes.ts'
+import type { Topic } from './topic.ts'
 
 /** The protocol level of CONNECT: 4 is MQTT 3.1.1, 5 is MQTT 5.0. */
 export type ProtocolVersion = 4 | 5
@@ -107,6 +108,8 @@ export interface PublishPacket {
   /** From 1 to 65535 for QoS 1 and 2; 0 for QoS 0, which has none on the wire. */
   readonly packetId: number
   readonly properties?: PublishProperties | undefined
+  /** The Topic Name as an object; absent in a packet that is to be sent. */
+  readonly topic?: Topic
 }
 
 /** PUBACK, PUBREC, PUBREL and PUBCOMP have one shape. */

@@ -12,6 +12,7 @@ import { MalformedPacketError } from './malformed-packet.ts'
 import { PacketReader } from './packet-reader.ts'
 import type { Packet, ProtocolVersion } from './packet.ts'
 import type { ReasonCode } from './reason-codes.ts'
+import { Topic } from './topic.ts'
 
 type Sender = 'client' | 'server'
 
@@ -114,7 +115,8 @@ function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([, field]) => field !== undefined)
+      // The name of the topic is a field of its own.
+      .filter(([, field]) => field !== undefined && !(field instanceof Topic))
       .map(([name, field]) => [name, plain(field)]),
   )
 }

@@ -21,7 +21,8 @@ export function decodePublish(
   const dup = (flags & 8) !== 0
   if (qos === 3) cursor.malformed('QoS is 3') // [MQTT-3.3.1-4] [MQTT311-3.3.1-4]
   if (dup && qos === 0) cursor.malformed('DUP is set at QoS 0') // [MQTT-3.3.1-2] [MQTT311-3.3.1-2]
-  const topicName = cursor.readTopicName('the Topic Name') // [MQTT-3.3.2-1]
+  const topic = cursor.readTopic('the Topic Name') // [MQTT-3.3.2-1]
+  const topicName = topic.name
   const packetId = qos === 0 ? 0 : cursor.readPacketId()
   const properties = protocolVersion === 5 ? decodeProperties(cursor, 'publish') : undefined
   if (topicName === '' && properties?.topicAlias === undefined) {
@@ -42,6 +43,7 @@ export function decodePublish(
     dup,
     packetId,
     properties,
+    topic,
   }
 }
 

@@ -1,55 +1,89 @@
 /**
  * Remembers Topic Names by their bytes: a publisher sends the same few names again and again. A hit
- * needs no new string and no validation. It returns the same string each time, whose hash later
- * look-ups have at hand.
+ * needs no new string and no validation. It returns the same object each time, with everything that
+ * is known of the topic.
  */
+import type { Topic } from './topic.ts'
 
 /**
- * The longest name that is remembered, in bytes. It bounds the cache to some 20 MB, whoever fills
- * it.
+ * The longest name that is remembered, in bytes. With the next bound it bounds the names to some
+ * 20 MB, whoever sends them.
  */
 const MAXIMUM_NAME_BYTES = 128
-/** The number of places, a power of two. Each name has two possible places. */
-const PLACES = 131_072
+/** The number of names that are remembered. */
+const MAXIMUM_NAMES = 131_072
+/** The number of places, a power of two. */
+const PLACES = 2 * MAXIMUM_NAMES
+/**
+ * The number of successive places that a name may stand in. A fleet of 100,000 devices, each of
+ * which sends in turn, must find nearly all of its names.
+ */
+const PLACES_OF_A_NAME = 8
 
 /**
  * A bounded cache. A new name takes the place of an older one: a flood of new names makes the cache
  * useless, and nothing worse.
  */
 export class TopicNameCache {
-  readonly #names: (string | undefined)[] = []
+  readonly #topics: (Topic | undefined)[] = []
+  /** By place: the hash of the name. A look at a name that is another one costs a cache miss. */
+  readonly #hashes = new Int32Array(PLACES)
+  #count = 0
+  /** Grows with each name that takes the place of another one. */
+  #replaced = 0
 
   constructor() {
     // Filled from the start: V8 keeps a sparse array as a slow dictionary.
-    for (let place = 0; place < PLACES; place += 1) this.#names.push(undefined)
+    for (let place = 0; place < PLACES; place += 1) this.#topics.push(undefined)
   }
 
-  /** The name in these bytes, if it is remembered. */
-  find(bytes: Buffer, start: number, end: number): string | undefined {
+  /** The topic whose name stands in these bytes, if it is remembered. */
+  find(bytes: Buffer, start: number, end: number): Topic | undefined {
     if (end - start > MAXIMUM_NAME_BYTES) return undefined
-    const place = placeOf(bytes, start, end)
-    const name = this.#names[place]
-    if (name !== undefined && isSame(name, bytes, start, end)) return name
-    const other = this.#names[place ^ 1]
-    return other !== undefined && isSame(other, bytes, start, end) ? other : undefined
+    const hash = hashOf(bytes, start, end)
+    for (let step = 0; step < PLACES_OF_A_NAME; step += 1) {
+      const place = placeOf(hash, step)
+      if (this.#hashes[place] !== hash) continue
+      const topic = this.#topics[place]
+      if (topic !== undefined && isSame(topic.name, bytes, start, end)) return topic
+    }
+    return undefined
   }
 
   /**
-   * Remembers a valid name that was read from these bytes. Only ASCII names are kept: their code
-   * units equal their bytes.
+   * Remembers a topic whose valid name was read from these bytes, where `find` found none. Only
+   * ASCII names are kept: their code units equal their bytes.
    */
-  remember(name: string, bytes: Buffer, start: number, end: number): void {
-    if (name.length !== end - start || end - start > MAXIMUM_NAME_BYTES || name.length === 0) return
-    const place = placeOf(bytes, start, end)
-    // The former name of the first place moves to the second, so that two names with one place both
-    // stay.
-    this.#names[place ^ 1] = this.#names[place]
-    this.#names[place] = name
+  remember(topic: Topic, bytes: Buffer, start: number, end: number): void {
+    const { length } = topic.name
+    if (length !== end - start || length > MAXIMUM_NAME_BYTES || length === 0) return
+    const hash = hashOf(bytes, start, end)
+    const place = this.#placeFor(hash)
+    if (place === undefined) return
+    if (this.#topics[place] === undefined) this.#count += 1
+    this.#topics[place] = topic
+    this.#hashes[place] = hash
+  }
+
+  /** A free place, or one whose name is given up. Undefined: neither is there. */
+  #placeFor(hash: number): number | undefined {
+    const isFull = this.#count >= MAXIMUM_NAMES
+    this.#replaced += 1
+    for (let step = 0; step < PLACES_OF_A_NAME; step += 1) {
+      const place = placeOf(hash, isFull ? step + this.#replaced : step)
+      if ((this.#topics[place] === undefined) !== isFull) return place
+    }
+    return isFull ? undefined : placeOf(hash, this.#replaced)
   }
 }
 
+/** One of the places for names with this hash. */
+function placeOf(hash: number, step: number): number {
+  return (hash + (step % PLACES_OF_A_NAME)) & (PLACES - 1)
+}
+
 /** FNV-1a over the bytes, four at a time. */
-function placeOf(bytes: Buffer, start: number, end: number): number {
+function hashOf(bytes: Buffer, start: number, end: number): number {
   let hash = 0x811c9dc5 ^ (end - start)
   let position = start
   for (; position + 3 < end; position += 4) {
@@ -62,8 +96,7 @@ function placeOf(bytes: Buffer, start: number, end: number): number {
     hash ^= hash >>> 15
   }
   for (; position < end; position += 1) hash = Math.imul(hash ^ (bytes[position] as number), 0x01000193)
-  hash ^= hash >>> 13
-  return hash & (PLACES - 1)
+  return hash ^ (hash >>> 13)
 }
 
 function isSame(name: string, bytes: Buffer, start: number, end: number): boolean {

@@ -12,6 +12,7 @@ import { MemoryEngine } from '../engine/memory/memory.ts'
 import type { Directory, DevicePlace } from '../identity/devices/directory.ts'
 import type { Change } from '../identity/store/changes.ts'
 import { NetworkServerPresence } from '../lorawan/network-servers/network-server-presence.ts'
+import { knownTopic } from '../lorawan/uplinks/known-topic.ts'
 import { applicationOfBranch, applicationPrefix, devicePrefix, parseTopic } from '../lorawan/topics.ts'
 import type { OrganizationBounds } from '../organization-bounds.ts'
 import { memoryBudget } from './memory-budget.ts'
@@ -97,7 +98,7 @@ export async function openBroker(
     transformer: parts.uplinkPath,
     observer: parts.sightings,
     idProperty: EVENT_ID_PROPERTY,
-    keepsQoS0: (topicName) => keepsQoS0 && parseTopic(topicName)?.kind === 'event',
+    keepsQoS0: (topic) => keepsQoS0 && knownTopic(topic).parsed?.kind === 'event',
     tenantOf: tenantOfTopic(parts.registry.directory),
     isOver: isTopicOver(parts.registry.directory),
     memory: memoryBudget(settings.maximumMemoryBytes),

@@ -1,9 +1,9 @@
-/** The codecs of payloads, which run tenants' scripts in threads of their own. */
+/** The codecs of payloads, which run tenants' scripts in processes of their own. */
 import { Codecs } from '../lorawan/codecs/codecs.ts'
 import { systemClock } from '../clock.ts'
 import type { Parts, StartContext } from './parts.ts'
 
-/** Opens the codecs. The threads start with the first script. */
+/** Opens the codecs. The processes start with the first script. */
 export function openCodecs(
   { log, shutdown }: StartContext,
   { registry, bounds }: Pick<Parts, 'registry' | 'bounds'>,

@@ -15,6 +15,7 @@ import { createNewcomers } from '../listeners/newcomers.ts'
 import type { Newcomers } from '../listeners/newcomers.ts'
 import { TrustedProxies } from '../listeners/trusted-proxies.ts'
 import { given } from '../given.ts'
+import { builtFolder } from '../installation.ts'
 import type { BoundsByOrganization } from '../organization-bounds.ts'
 import { EventHistory } from '../lorawan/uplinks/event-history.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -132,5 +133,5 @@ function healthOf({
 }
 
 function builtPages(name: 'console' | 'docs'): string {
-  return fileURLToPath(new URL(`${import.meta.url.endsWith('.ts') ? '../../dist' : '../..'}/${name}/`, import.meta.url))
+  return fileURLToPath(builtFolder(name))
 }

@@ -10,6 +10,7 @@ function partsOf(overrides: Partial<StatusParts> = {}) {
   const counters = createCounters()
   const parts: StatusParts = {
     version: '1.2.3',
+    runtime: 'Bun 1.4.5',
     clock: { now: () => nowMs, steady: () => nowMs as SteadyMs },
     broker: { counters, isClosing: false },
     engine: {

@@ -16,6 +16,7 @@ const LEAST_FREE_BYTES = 268_435_456
 /** The parts of the service that the status reads. */
 export interface StatusParts {
   readonly version: string
+  readonly runtime: string
   readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly broker: Pick<Broker, 'counters' | 'isClosing'>
   readonly engine: Pick<Broker['engine'], 'health' | 'usage'>
@@ -37,6 +38,7 @@ type Sums = Pick<Broker['counters'], 'publishesReceived' | 'publishesSent' | 'by
 /** The status that the HTTP interface shows. */
 export class SampledStatus implements ServiceStatus {
   readonly version: string
+  readonly runtime: string
   readonly startedAtMs: number
   readonly #parts: StatusParts
   readonly #load: LoadSample[] = []
@@ -51,6 +53,7 @@ export class SampledStatus implements ServiceStatus {
   constructor(parts: StatusParts) {
     this.#parts = parts
     this.version = parts.version
+    this.runtime = parts.runtime
     this.startedAtMs = parts.clock.now()
     this.#beganMs = parts.clock.steady()
     this.#sampledMs = this.#beganMs

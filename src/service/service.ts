@@ -32,6 +32,7 @@ import { Shutdown } from './shutdown.ts'
 import { StartFailure } from './start-failure.ts'
 import { openStatus } from './status.ts'
 import { openUplinkPath } from './uplink-path.ts'
+import { runtime, version } from '../version.ts'
 
 /** How often the parts look at their deadlines. */
 const TICK_MS = 1_000
@@ -150,7 +151,7 @@ async function openToPublic(
   const { certFile, caFile } = certificates
   await dataDirectory.announce({ host: settings.host, port: ports.httpsPort, certFile })
   const { https, mqtts } = addresses
-  log.info({ console: https, ...ports, dataDirectory: dataDirectory.path }, 'service.started')
+  log.info({ version, runtime, console: https, ...ports, dataDirectory: dataDirectory.path }, 'service.started')
 
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {

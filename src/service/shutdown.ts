@@ -26,7 +26,7 @@ export const SHUTDOWN_STEPS = [
   'downlinks',
   // 10. The network servers that are no clients of the broker are disconnected.
   'network servers',
-  // 11. The threads of tenants' scripts end.
+  // 11. The processes of tenants' scripts end.
   'codecs',
   // 12. The policy stops following the registry.
   'policy',

@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { systemClock } from '../clock.ts'
 import type { Parts, StartContext } from './parts.ts'
 import { SampledStatus } from './sampled-status.ts'
-import { version } from '../version.ts'
+import { runtime, version } from '../version.ts'
 
 /**
  * The interval of the timer that measures the event loop's delay. Node includes the interval in
@@ -28,6 +28,7 @@ export function openStatus(
   let idleMs = EVENT_LOOP_RESOLUTION_MS
   return new SampledStatus({
     version,
+    runtime,
     clock: systemClock,
     broker,
     engine,

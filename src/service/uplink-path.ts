@@ -42,6 +42,9 @@ function uplinkRegistryOf({ applications, devices, directory }: Registry): Uplin
       place.catch(() => {})
       return undefined
     },
+    get devicesVersion() {
+      return directory.devicesVersion
+    },
     tagsOf: async (devEui) => (await devices.get(devEui))?.tags ?? {},
     variablesOf: async (devEui) => (await devices.get(devEui))?.variables ?? {},
   }

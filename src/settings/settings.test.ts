@@ -185,6 +185,8 @@ describe('the settings', () => {
     assert.match(warningsOf('FIELDGATE_DATADIR')[0] ?? '', /did you mean FIELDGATE_DATA_DIR\?/)
     assert.match(warningsOf('FIELDGATE_QWXZVBKJ')[0] ?? '', /is ignored$/)
     assert.deepEqual(warningsOf('FIELDGATE_PASSWORD'), [])
+    assert.deepEqual(warningsOf('FIELDGATE_RUNTIME'), [])
+    assert.deepEqual(warningsOf('FIELDGATE_LAUNCHERS'), [])
   })
 })
 

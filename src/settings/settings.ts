@@ -177,8 +177,16 @@ export type Settings = {
   readonly [Key in keyof typeof definitions]: (typeof definitions)[Key] extends Definition<infer Value> ? Value : never
 }
 
-/** Variables that only the command line reads; the tables for people show them too. */
-const commandLineVariables: readonly Variable[] = [
+/** Variables that the service does not read; the tables for people show them too. */
+const otherVariables: readonly Variable[] = [
+  {
+    // `bin/runtime.mjs` reads it, and refuses other values.
+    name: 'FIELDGATE_RUNTIME',
+    accepts: 'bun, node',
+    defaultText: '`bun`; `node` where Bun does not run',
+    description: 'The runtime that the start chooses: `docs/operate.md`.',
+    isSecret: false,
+  },
   {
     name: 'FIELDGATE_PASSWORD',
     accepts: 'a text',
@@ -195,7 +203,7 @@ const LAUNCHERS = 'FIELDGATE_LAUNCHERS'
 type Variable = Pick<Definition<unknown>, 'name' | 'accepts' | 'defaultText' | 'description' | 'isSecret'>
 
 /** All variables that the tables show. A secret is followed by the variable of its file. */
-const variables: readonly Variable[] = [...Object.values<Variable>(definitions), ...commandLineVariables].flatMap(
+const variables: readonly Variable[] = [...Object.values<Variable>(definitions), ...otherVariables].flatMap(
   (variable) => (variable.isSecret ? [variable, fileOf(variable)] : [variable]),
 )
 

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { EventEmitter } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { within } from '../support/bounded-wait.ts'
@@ -22,14 +22,17 @@ const FLOODS = 4
 const MAXIMUM_TAKEN_BYTES = 33_554_432
 const MAXIMUM_GROWTH_BYTES = 67_108_864
 
+let folder: string
 let service: Service
 
 before(async () => {
-  service = await startAsProcess(await makeFolder())
+  folder = await makeFolder()
+  service = await startAsProcess(folder)
 })
 
 after(async () => {
   await service.stop()
+  await rm(folder, { recursive: true, force: true })
 })
 
 async function memoryBytes(): Promise<number> {

@@ -57,33 +57,29 @@ async function assertServes(): Promise<void> {
   assert.equal(await client.connect({ username: 'nobody', password: 'default' }), 0x86)
 }
 
-describe('a connection that says nothing', { concurrency: true }, () => {
-  for (const [title, firstBytes] of [
-    ['nothing', undefined],
-    ['half of a ClientHello', HALF_A_HELLO],
-  ] as const) {
-    it(`to the HTTPS port, after ${title}, is closed at the deadline of the handshake`, async () => {
-      const address = '127.0.1.1'
-      using silent = await SilentConnections.open({
-        port: httpsPort,
-        count: 1,
-        address,
-        ...(firstBytes === undefined ? {} : { firstBytes }),
-      })
-      await silent.closed(HANDSHAKE_MS)
-    })
-  }
+/** Sends these bytes and no more; resolves when the connection is closed in time. */
+async function staysSilent(port: number, firstBytes?: Buffer): Promise<void> {
+  const first = firstBytes === undefined ? {} : { firstBytes }
+  using silent = await SilentConnections.open({ port, count: 1, address: '127.0.1.1', ...first })
+  await silent.closed(HANDSHAKE_MS)
+}
 
-  it('to the MQTTS port is closed at the deadline of the handshake', async () => {
-    using silent = await SilentConnections.open({ port: service.mqttsPort, count: 1, address: '127.0.1.1' })
-    await silent.closed(HANDSHAKE_MS)
-  })
+/** Ends the handshake and sends no request; resolves when the connection is closed in time. */
+async function asksNothing(): Promise<void> {
+  const socket = connectTls({ host: 'localhost', port: httpsPort, ca: service.ca })
+  await once(socket, 'secureConnect')
+  socket.resume()
+  await within(once(socket, 'close'), 'the end of a connection without a request', HEADER_MS)
+}
 
-  it('to the HTTPS port, after the handshake, is closed at the deadline of the header', async () => {
-    const socket = connectTls({ host: 'localhost', port: httpsPort, ca: service.ca })
-    await once(socket, 'secureConnect')
-    socket.resume()
-    await within(once(socket, 'close'), 'the end of the connection', HEADER_MS)
+describe('a connection that says nothing', () => {
+  it('is closed at the deadline of the handshake, or of the header', async () => {
+    await Promise.all([
+      staysSilent(httpsPort),
+      staysSilent(httpsPort, HALF_A_HELLO),
+      staysSilent(service.mqttsPort),
+      asksNothing(),
+    ])
   })
 
   it('by the thousand leaves room for all other addresses, and the memory is given back', async () => {
@@ -110,7 +106,8 @@ describe('a connection that says nothing', { concurrency: true }, () => {
 
 // Apart from the others: a crowd takes the places of the connections that wait longest.
 describe('a crowd of many addresses', () => {
-  it('with 20,000 connections and half of a ClientHello on each leaves room for others', async () => {
+  it('with 20,000 connections and half of a ClientHello on each leaves room for others, and bounds the memory', async () => {
+    const beforeThem = await residentBytes()
     const crowds: SilentConnections[] = []
     try {
       for (let index = 0; index < 20; index += 1) {
@@ -118,6 +115,8 @@ describe('a crowd of many addresses', () => {
         crowds.push(await SilentConnections.open({ port: httpsPort, count: 1_000, address, firstBytes: HALF_A_HELLO }))
       }
       await assertServes()
+      const grownBytes = (await residentBytes()) - beforeThem
+      assert.ok(grownBytes < 200 * MIB, `${Math.round(grownBytes / MIB)} MiB more than before`)
       for (const crowd of crowds) await crowd.closed(HANDSHAKE_MS)
       await assertServes()
     } finally {

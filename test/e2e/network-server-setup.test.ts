@@ -1,6 +1,6 @@
 /** A ChirpStack v4 is set up in one step, while the service runs. */
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { within } from '../support/bounded-wait.ts'
@@ -32,6 +32,7 @@ describe('a ChirpStack that is set up', { timeout: 90_000 }, () => {
   after(async () => {
     await service.stop()
     chirpStack.stop()
+    await rm(folder, { recursive: true, force: true })
   })
 
   const ask = (method: 'GET' | 'POST' | 'DELETE', path: string, json?: object) =>

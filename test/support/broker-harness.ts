@@ -11,6 +11,7 @@ import type { Transport, TransportHandlers } from '../../src/broker/ports/transp
 import { MemoryEngine } from '../../src/engine/memory/memory.ts'
 import { encodePacket } from '../../src/mqtt/encode-packet.ts'
 import { PacketReader } from '../../src/mqtt/packet-reader.ts'
+import type { Topic } from '../../src/mqtt/topic.ts'
 import type {
   AcknowledgementPacket,
   ConnackPacket,
@@ -84,8 +85,8 @@ export class TestPermit implements Permit {
     this.identity = identity
   }
 
-  mayPublish(topicName: string): Decision | Promise<Decision> {
-    return this.publish(topicName)
+  mayPublish({ name }: Topic): Decision | Promise<Decision> {
+    return this.publish(name)
   }
 
   maySubscribe(topicFilter: string): Decision {

@@ -108,6 +108,8 @@ export interface ServiceNumbers {
 export interface ServiceStatus {
   readonly isWell: boolean
   readonly version: string
+  /** The runtime of the service and its version: `Bun 1.4.5`. */
+  readonly runtime: string
   readonly startedAt: string
   /** Null for everybody except global admins. */
   readonly numbers: ServiceNumbers | null

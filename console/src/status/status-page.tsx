@@ -221,7 +221,7 @@ function About({ status }: { readonly status: ServiceStatus }): ReactElement {
   return (
     <Facts
       facts={[
-        ['Version', status.version],
+        ['Version', `${status.version} on ${status.runtime}`],
         ['Started', <When key="started" at={status.startedAt} />],
         [
           'Health',

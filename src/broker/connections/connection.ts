@@ -13,10 +13,11 @@ import type {
 } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 import type { BackPressure, WaitingLink } from '../publishing/back-pressure.ts'
 import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
-import { isTopicWithin } from '../ports/limits.ts'
+import { isNameWithin } from '../ports/limits.ts'
 import { Deadline } from '../sessions/deadlines.ts'
 import type { Message } from '../ports/message.ts'
 import { accountOf } from '../ports/policy.ts'
@@ -241,17 +242,17 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * The Topic Name of a PUBLISH, by its Topic Alias if need be; undefined for a Topic Alias that is
-   * not known.
+   * The topic of a PUBLISH, by its Topic Alias if need be; undefined for a Topic Alias that is not
+   * known.
    */
-  resolveTopicName(topicName: string, topicAlias: number | undefined): string | undefined {
-    if (topicAlias === undefined) return topicName
-    if (topicName === '') return this.#incomingAliases?.topicName(topicAlias)
+  resolveTopic(topic: Topic, topicAlias: number | undefined): Topic | undefined {
+    if (topicAlias === undefined) return topic
+    if (topic.name === '') return this.#incomingAliases?.topic(topicAlias)
     this.#incomingAliases ??= new IncomingTopicAliases()
     // A name beyond the limits is refused, and is not kept either.
-    if (isTopicWithin(topicName, this.#host.limits)) this.#incomingAliases.set(topicAlias, topicName)
+    if (isNameWithin(topic, this.#host.limits)) this.#incomingAliases.set(topicAlias, topic)
     else this.#incomingAliases.delete(topicAlias)
-    return topicName
+    return topic
   }
 
   waitFor(judged: Promise<void>): void {

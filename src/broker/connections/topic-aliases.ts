@@ -1,4 +1,5 @@
 /** The Topic Aliases of one connection; they end with it [MQTT-3.3.2-7]. */
+import type { Topic } from '../../mqtt/topic.ts'
 
 /**
  * A Topic Alias for a PUBLISH. The Topic Name is sent with it as long as the client does not know
@@ -14,19 +15,19 @@ export interface OutgoingAlias {
  * number.
  */
 export class IncomingTopicAliases {
-  readonly #topicNames = new Map<number, string>()
+  readonly #topics = new Map<number, Topic>()
 
   /** Undefined for an alias that the client has not set. */
-  topicName(topicAlias: number): string | undefined {
-    return this.#topicNames.get(topicAlias)
+  topic(topicAlias: number): Topic | undefined {
+    return this.#topics.get(topicAlias)
   }
 
-  set(topicAlias: number, topicName: string): void {
-    this.#topicNames.set(topicAlias, topicName)
+  set(topicAlias: number, topic: Topic): void {
+    this.#topics.set(topicAlias, topic)
   }
 
   delete(topicAlias: number): void {
-    this.#topicNames.delete(topicAlias)
+    this.#topics.delete(topicAlias)
   }
 }
 

@@ -73,7 +73,7 @@ export class Delivery implements SessionDelivery {
     this.#tails = Array.from({ length: engine.partitions }, () => 0)
     this.#written = Array.from({ length: engine.partitions }, () => ({ messages: 0, bytes: 0 }))
     this.turnShares = new TurnShares(clock)
-    this.#turns = new Turns(clock, this.turnShares, (reader) => catchUp.goOn(reader))
+    this.#turns = new Turns(clock, this.turnShares, counters, (reader) => catchUp.goOn(reader))
     const catchUp = new CatchUp({
       clock,
       engine,

@@ -7,6 +7,7 @@ import type { Harness, TestClient } from '../../../test/support/broker-harness.t
 import { SlowEngine } from '../../../test/support/slow-engine.ts'
 import { SurvivingEngine } from '../../../test/support/surviving-engine.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 import type { BrokerOptions } from '../broker.ts'
 import type { AppendRequest } from '../ports/engine.ts'
 
@@ -35,7 +36,7 @@ interface Scene extends Harness {
   readonly neighbour: TestClient
 }
 
-const keepsQoS0 = (topicName: string): boolean => topicName.startsWith('flood')
+const keepsQoS0 = ({ name }: Topic): boolean => name.startsWith('flood')
 
 async function setUp(options: Partial<BrokerOptions> = {}): Promise<Scene> {
   const engine = new ObservedEngine(new SurvivingEngine())

@@ -3,9 +3,9 @@
  * order.
  */
 import type { Clock } from '../../clock.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'
-import { passes } from '../ports/engine.ts'
 import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
 import type { LogShare, LogShares, SharedAppend } from './log-shares.ts'
@@ -28,11 +28,6 @@ export interface MessageOwnerCallbacks {
   change?(): StateChange | undefined
 }
 
-/** The place where the QoS 0 messages of a connection wait while the log can't own them. */
-export interface QoS0Keeper {
-  holdUntold(message: Message): void
-}
-
 export interface RouterOptions {
   readonly index: SubscriptionIndex
   readonly delivery: Delivery
@@ -40,7 +35,7 @@ export interface RouterOptions {
   readonly engine: Engine
   readonly observer: PublishObserver | undefined
   /** True for the Topic Names whose QoS 0 messages are kept in the log as well. */
-  readonly keepsQoS0: (topicName: string) => boolean
+  readonly keepsQoS0: (topic: Topic) => boolean
   readonly clock: Clock
   readonly shares: LogShares
 }
@@ -58,9 +53,14 @@ export class Router {
   readonly #retained: RetainedMessages
   readonly #engine: Engine
   readonly #observer: PublishObserver | undefined
-  readonly #keepsQoS0: (topicName: string) => boolean
+  readonly #keepsQoS0: (topic: Topic) => boolean
   readonly #clock: Clock
   readonly #shares: LogShares
+  /**
+   * Stands for publishers that wait for no answer. A message that the log can't keep is delivered
+   * all the same.
+   */
+  readonly #untold: MessageOwnerCallbacks = { owned: () => {}, failed: (_failure, message) => this.deliver(message) }
 
   constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock, shares }: RouterOptions) {
     this.#clock = clock
@@ -75,11 +75,11 @@ export class Router {
 
   /**
    * Delivers a QoS 0 message. Only a retained message, and one that belongs to the history, is
-   * kept. The keeper, if there is one, holds the message while the history can't take it. A
-   * promise: as `own` has it.
+   * kept. The publisher learns what became of a message for the history. A promise: as `own` has
+   * it.
    */
-  pass(message: Message, tenant: string, keeper?: QoS0Keeper): Promise<void> | undefined {
-    if (this.#keepsQoS0(message.topicName)) return this.own(message, tenant, new Unacknowledged(this, keeper))
+  pass(message: Message, tenant: string, publisher: MessageOwnerCallbacks = this.#untold): Promise<void> | undefined {
+    if (this.#keepsQoS0(message.topic)) return this.own(message, tenant, publisher)
     if (message.retain) {
       message.ownedAtMs = this.#clock.now()
       this.#retained.set(message)
@@ -93,7 +93,7 @@ export class Router {
 
   /** Delivers to the connected subscribers; nothing is stored. */
   deliver(message: Message): void {
-    this.#delivery.passing(this.#index.route(message.topicName), message)
+    this.#delivery.passing(this.#index.route(message.topic), message)
     this.#observer?.observe(message)
   }
 
@@ -105,13 +105,13 @@ export class Router {
    */
   own(message: Message, tenant: string, publisher: MessageOwnerCallbacks): Promise<void> | undefined {
     this.#retained.reserve(message)
-    const route = this.#index.route(message.topicName)
+    const route = this.#index.route(message.topic)
     return this.#shares.add(tenant, new Append(this, message, route, publisher))
   }
 
   /** Gives a message of the service's own to one reader, beside the log. */
   dispatch(message: Message, watcher: DispatchWatcher, isFor?: ReaderFilter): Dispatched {
-    return this.#delivery.dispatch(this.#index.route(message.topicName), message, watcher, isFor)
+    return this.#delivery.dispatch(this.#index.route(message.topic), message, watcher, isFor)
   }
 
   /** Gives the engine the messages that wait for room. Call before the engine closes. */
@@ -148,7 +148,7 @@ export class Router {
     this.#retained.release(message)
     if (message.retain) this.#retained.set(message)
     // Subscriptions may have changed while the engine was writing.
-    const route = this.#index.isCurrent(known) ? known : this.#index.route(message.topicName)
+    const route = this.#index.isCurrent(known) ? known : this.#index.route(message.topic)
     this.#delivery.committed(route, message, offset)
     this.#observer?.observe(message)
     return route.targets.length > 0 || route.groups.length > 0 || route.asleep
@@ -161,27 +161,6 @@ export class Router {
 
 /** For state that may be lost: nothing that was acknowledged depends on it. */
 const NOBODY_WAITS = { committed: (): void => {}, failed: (): void => {} }
-
-/**
- * The sender of a QoS 0 message that is kept. It does not wait for the log; a message that the log
- * can't keep is delivered all the same.
- */
-class Unacknowledged implements MessageOwnerCallbacks {
-  readonly #router: Router
-  readonly #keeper: QoS0Keeper | undefined
-
-  constructor(router: Router, keeper: QoS0Keeper | undefined) {
-    this.#router = router
-    this.#keeper = keeper
-  }
-
-  owned(): void {}
-
-  failed(failure: EngineFailure, message: Message): void {
-    if (this.#keeper !== undefined && passes(failure)) this.#keeper.holdUntold(message)
-    else this.#router.deliver(message)
-  }
-}
 
 /** A message between its publisher and the engine. */
 class Append implements AppendRequest, SharedAppend {

@@ -5,44 +5,44 @@ import type { Reader } from '../sessions/reader.ts'
 import { TurnShare, TurnShares } from './turn-shares.ts'
 import { Turns } from './turns.ts'
 
-/** A clock whose turns end, and whose waits are over, when the test says so. */
+/** A clock whose turns end when the test says so. */
 class StillClock implements Clock {
   #turns: (() => void)[] = []
-  #waits: (() => void)[] = []
+  #ms = 0
 
   now(): number {
     return 0
   }
 
   steady(): SteadyMs {
-    return 0 as SteadyMs
+    return this.#ms as SteadyMs
   }
 
   afterTurn(run: () => void): void {
     this.#turns.push(run)
   }
 
-  after(ms: number, run: () => void): () => void {
-    assert.equal(ms, 1)
-    this.#waits.push(run)
-    return () => void this.#waits.splice(this.#waits.indexOf(run), 1)
+  after(): () => void {
+    assert.fail()
+  }
+
+  pass(ms: number): void {
+    this.#ms += ms
   }
 
   endTurn(): void {
     for (const run of this.#turns.splice(0)) run()
   }
-
-  endWait(): void {
-    for (const run of this.#waits.splice(0)) run()
-  }
 }
 
 function start() {
   const clock = new StillClock()
-  const turns = new Turns(clock, new TurnShares(clock), () => assert.fail())
+  const counters = { bytesReceived: 0 }
+  const turns = new Turns(clock, new TurnShares(clock), counters, () => assert.fail())
   const flushed: number[] = []
   const share = new TurnShare()
   const flushLater = (count: number): void => {
+    counters.bytesReceived += 1
     for (let number = 0; number < count; number += 1) turns.flushLater({ share, flush: () => flushed.push(number) })
   }
   return { clock, flushed, flushLater }
@@ -62,7 +62,7 @@ describe('what is to be written', () => {
     assert.equal(flushed.length, 19)
   })
 
-  it('is gathered for a moment after a crowd was written to, over several turns', () => {
+  it('is gathered after a crowd was written to, while turns bring more', () => {
     const { clock, flushed, flushLater } = start()
     flushLater(16)
     clock.endTurn()
@@ -72,23 +72,37 @@ describe('what is to be written', () => {
     flushLater(20)
     clock.endTurn()
     assert.equal(flushed.length, 16)
-    clock.endWait()
-    assert.equal(flushed.length, 37)
+    clock.endTurn()
+    assert.equal(flushed.length, 37, 'this turn brought nothing')
     flushLater(1)
     clock.endTurn()
     assert.equal(flushed.length, 37, 'those were a crowd again')
-    clock.endWait()
+    clock.endTurn()
     assert.equal(flushed.length, 38)
     flushLater(1)
     clock.endTurn()
     assert.equal(flushed.length, 39)
   })
 
+  it('is gathered for a moment at most', () => {
+    const { clock, flushed, flushLater } = start()
+    flushLater(16)
+    clock.endTurn()
+    flushLater(1)
+    clock.pass(1)
+    clock.endTurn()
+    assert.equal(flushed.length, 16)
+    flushLater(1)
+    clock.pass(1)
+    clock.endTurn()
+    assert.equal(flushed.length, 18)
+  })
+
   it('waits for nothing when nothing came after a crowd', () => {
     const { clock, flushed, flushLater } = start()
     flushLater(16)
     clock.endTurn()
-    clock.endWait()
+    clock.endTurn()
     flushLater(2)
     clock.endTurn()
     assert.equal(flushed.length, 18)
@@ -99,7 +113,7 @@ describe('what is to be written', () => {
 function startCrowd() {
   const clock = new WorkingClock()
   const written: string[] = []
-  const turns = new Turns(clock, new TurnShares(clock), () => assert.fail())
+  const turns = new Turns(clock, new TurnShares(clock), { bytesReceived: 0 }, () => assert.fail())
   const account = (name: string) => {
     const share = new TurnShare()
     const flush = (): void => {
@@ -144,7 +158,7 @@ describe('the readers that may go on', () => {
     const clock = new WorkingClock()
     const gone: string[] = []
     const shares = new TurnShares(clock)
-    const turns = new Turns(clock, shares, (reader) => {
+    const turns = new Turns(clock, shares, { bytesReceived: 0 }, (reader) => {
       clock.workedMs += 1
       gone.push(reader.tenant)
     })

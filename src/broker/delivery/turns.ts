@@ -2,7 +2,8 @@
  * The work at the end of the current turn of the event loop: readers that may go on, and
  * connections with bytes to write. Each account does as much of it as its share of the turn allows.
  */
-import type { Clock } from '../../clock.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
+import type { Counters } from '../ports/counters.ts'
 import { LastJoin } from './last-join.ts'
 import type { Reader } from '../sessions/reader.ts'
 import { TurnShare } from './turn-shares.ts'
@@ -21,11 +22,12 @@ export interface Flushable {
  */
 const CROWD = 16
 /**
- * After a crowd was written to, messages are gathered for this long: each connection then gets one
- * TLS record in the place of several. The turns of a fast broker are short, and would gather a
- * message or two. A single or idle connection is flushed at once.
+ * After a crowd was written to, messages are gathered for this long at most: each connection then
+ * gets one TLS record in the place of several. The turns of a fast broker are short, and would
+ * gather a message or two. A turn that brings nothing ends the gathering, because clients that wait
+ * for their acknowledgements send no more. By the clock's whole ms, this is one to two of them.
  */
-const GATHER_MS = 1
+const GATHER_MS = 2
 
 export class Turns {
   /** The joined buffer that all connections share within a turn. */
@@ -33,6 +35,7 @@ export class Turns {
   readonly #clock: Clock
   readonly #shares: TurnShares
   readonly #goOn: (reader: Reader) => void
+  readonly #counters: Pick<Counters, 'bytesReceived'>
   #awake = new Set<Reader>()
   /** The readers that may go on, and that wait for their tenant's next slice. */
   readonly #held = new Map<Reader, TurnJob>()
@@ -40,9 +43,18 @@ export class Turns {
   readonly #tenants = new Map<string, TurnShare>()
   #flushing: Flushable[] = []
   #isPlanned = false
-  #isGathering = false
+  /** When the gathering began; undefined: nothing is gathered. */
+  #gatheringSince: SteadyMs | undefined = undefined
+  /** The bytes received up to the last turn of the gathering. */
+  #receivedBytes = 0
 
-  constructor(clock: Clock, shares: TurnShares, goOn: (reader: Reader) => void) {
+  constructor(
+    clock: Clock,
+    shares: TurnShares,
+    counters: Pick<Counters, 'bytesReceived'>,
+    goOn: (reader: Reader) => void,
+  ) {
+    this.#counters = counters
     this.#clock = clock
     this.#shares = shares
     this.#goOn = goOn
@@ -88,7 +100,19 @@ export class Turns {
       for (const reader of awake) this.#goOnInTurn(reader)
       this.#forgetIdleTenants()
     }
-    if (!this.#isGathering) this.#flush()
+    if (this.#gathersOn()) this.#plan()
+    else this.#flush()
+  }
+
+  /** True while the messages wait for others: the last turn brought some, and there is time. */
+  #gathersOn(): boolean {
+    if (this.#gatheringSince === undefined) return false
+    const { bytesReceived } = this.#counters
+    const isMore = bytesReceived !== this.#receivedBytes
+    this.#receivedBytes = bytesReceived
+    if (isMore && this.#clock.steady() - this.#gatheringSince < GATHER_MS) return true
+    this.#gatheringSince = undefined
+    return false
   }
 
   #goOnInTurn(reader: Reader): void {
@@ -136,11 +160,9 @@ export class Turns {
     }
     this.#flushCrowd(flushing)
     this.lastJoin.forget()
-    this.#isGathering = true
-    this.#clock.after(GATHER_MS, () => {
-      this.#isGathering = false
-      this.#flush()
-    })
+    this.#gatheringSince = this.#clock.steady()
+    this.#receivedBytes = this.#counters.bytesReceived
+    this.#plan()
   }
 
   #flushCrowd(flushing: readonly Flushable[]): void {

@@ -1,6 +1,7 @@
 /** CONNECT, as a list of named steps; the first step that refuses ends it. */
 import type { ConnackProperties, ConnectPacket, WillMessage } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import { Topic } from '../../mqtt/topic.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { Connection } from '../connections/connection.ts'
 import { accountOf } from '../ports/policy.ts'
@@ -82,7 +83,7 @@ export async function handleConnect(parts: ConnectParts, connection: Connection,
     return
   }
   if (will !== undefined) {
-    const decision = await permit.mayPublish(will.topicName)
+    const decision = await permit.mayPublish(new Topic(will.topicName))
     if (connection.isClosed) return
     if (!decision.allowed) {
       refuse(decision.reasonCode, `the Will Message: ${decision.reason}`, decision.code, permit)

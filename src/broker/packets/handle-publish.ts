@@ -4,6 +4,7 @@
  */
 import type { PublishPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import { Topic } from '../../mqtt/topic.ts'
 import type { Connection } from '../connections/connection.ts'
 import type { ReceivedPublish } from '../sessions/session.ts'
 import type { HandlerParts } from './handler-parts.ts'
@@ -29,8 +30,8 @@ export function handlePublish(
     connection.disconnect(ReasonCodes.topicAliasInvalid, 'the Topic Alias is above the maximum', 'topic_alias_invalid') // [MQTT-3.3.2-9]
     return undefined
   }
-  const topicName = connection.resolveTopicName(packet.topicName, topicAlias)
-  if (topicName === undefined) {
+  const topic = connection.resolveTopic(packet.topic ?? new Topic(packet.topicName), topicAlias)
+  if (topic === undefined) {
     connection.disconnect(ReasonCodes.protocolError, 'the Topic Alias is not known', 'topic_alias_unknown') // MQTT 5.0 §3.3.2.3.4
     return undefined
   }
@@ -50,7 +51,7 @@ export function handlePublish(
       return undefined
     }
   }
-  return publishing.receive(connection, packet, topicName)
+  return publishing.receive(connection, packet, topic)
 }
 
 /** MQTT 3.1.1 has no Receive Maximum. */

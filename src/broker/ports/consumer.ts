@@ -3,6 +3,7 @@
  * acknowledged. A transformer completes it before it is owned. An observer sees it pass.
  */
 import type { MessageProperties, QoS } from '../../mqtt/packet.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 import type { Decision } from './policy.ts'
 
 /** A PUBLISH as a consumer sees it. The payload is a view; copy what must outlive the call. */
@@ -97,7 +98,7 @@ export interface PublishTransformer {
    * False for a message that goes on at once, as it is. Asked for each message that is to be
    * routed, so the answer must be cheap.
    */
-  holds(topicName: string): boolean
+  holds(topic: Topic): boolean
   /**
    * Called right after `holds` was true. `goOn` is called exactly once, within the call or later,
    * with the payload or with another in its place. It is not called where `giveBack` was true. A
@@ -111,7 +112,11 @@ export interface PublishTransformer {
  * A message that is being routed, as an observer sees it. The payload is a view; copy what must
  * outlive the call.
  */
-export type RoutedMessage = Pick<ConsumedMessage, 'topicName' | 'payload'>
+export interface RoutedMessage extends Pick<ConsumedMessage, 'topicName' | 'payload'> {
+  readonly topic: Topic
+  /** When the log took the message, ms since 1970; 0 for a message that is not in the log. */
+  readonly ownedAtMs: number
+}
 
 export interface PublishObserver {
   /**

@@ -3,6 +3,8 @@
  * that it stops.
  */
 import type { QoS } from '../../mqtt/packet.ts'
+import { levelsOf } from '../../mqtt/topic.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 
 /** The bounds of one tenant. A tenant may have bounds of its own. */
 export interface TenantLimits {
@@ -214,8 +216,10 @@ export const DEFAULT_LIMITS: Limits = {
 export function isTopicWithin(topic: string, { maximumTopicBytes, maximumTopicLevels }: Limits): boolean {
   // A UTF-16 unit is at most three bytes of UTF-8: most texts need not be measured.
   if (topic.length * 3 > maximumTopicBytes && Buffer.byteLength(topic) > maximumTopicBytes) return false
-  if (topic.length < maximumTopicLevels) return true
-  let levels = 1
-  for (let at = topic.indexOf('/'); at !== -1; at = topic.indexOf('/', at + 1)) levels += 1
-  return levels <= maximumTopicLevels
+  return topic.length < maximumTopicLevels || levelsOf(topic) <= maximumTopicLevels
+}
+
+/** As `isTopicWithin`, for a Topic Name whose size may have been counted before. */
+export function isNameWithin(topic: Topic, { maximumTopicBytes, maximumTopicLevels }: Limits): boolean {
+  return topic.bytes <= maximumTopicBytes && topic.levels <= maximumTopicLevels
 }

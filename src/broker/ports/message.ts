@@ -5,6 +5,7 @@
 import type { MessageProperties, ProtocolVersion, QoS } from '../../mqtt/packet.ts'
 import { propertiesSize } from '../../mqtt/properties.ts'
 import { encodePublish } from '../../mqtt/publish.ts'
+import { Topic } from '../../mqtt/topic.ts'
 import { later } from '../../clock.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
 
@@ -26,6 +27,8 @@ export interface MessageFields {
   readonly properties: MessageProperties | undefined
   /** The key of the Session that published the message (No Local); empty for the service's own. */
   readonly publisherKey: string
+  /** The Topic Name as an object. Absent: the message makes one when it is asked for it. */
+  readonly topic?: Topic | undefined
 }
 
 /** About the bytes that a message takes beside its content: objects and places in maps. */
@@ -96,6 +99,7 @@ export class Message {
    * The time at which the log or the retained store took the message, ms since 1970; 0 before that.
    */
   ownedAtMs = 0
+  #topic: Topic | undefined
   #sizeBytes: number | undefined = undefined
   #tellsId = false
   #plain4: SharedPublish | undefined = undefined
@@ -111,7 +115,13 @@ export class Message {
     this.retain = fields.retain
     this.properties = fields.properties
     this.publisherKey = fields.publisherKey
+    this.#topic = fields.topic
     this.expiresAtMs = expiresAtMs
+  }
+
+  /** The topic, with what is known of it. */
+  get topic(): Topic {
+    return (this.#topic ??= new Topic(this.topicName))
   }
 
   /** Bytes of memory that the message holds, for the bounds on queues. The number never changes. */
@@ -166,11 +176,12 @@ export class Message {
   }
 
   /**
-   * The same message without its wire forms. For a retained message: as long as it is retained, its
-   * wire forms would take several times the bytes that its tenant is counted for.
+   * The same message without its wire forms and its topic's object. For a retained message: as long
+   * as it is retained, they would take several times the bytes that its tenant is counted for.
    */
   withoutForms(): Message {
     const copy = new Message(this, this.expiresAtMs)
+    copy.#topic = undefined
     copy.partition = this.partition
     copy.offset = this.offset
     copy.ownedAtMs = this.ownedAtMs

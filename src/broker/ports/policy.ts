@@ -4,6 +4,7 @@
  */
 import type { ProtocolVersion } from '../../mqtt/packet.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 
 /** Where a connection comes from. */
 export interface Peer {
@@ -119,13 +120,13 @@ export interface Permit extends PermitHolder {
    * and no tenant may hold up the others for long. Absent: the client is told at once.
    */
   readonly backPressure?: 'own' | 'shared' | undefined
-  mayPublish(topicName: string): Decision | Promise<Decision>
+  mayPublish(topic: Topic): Decision | Promise<Decision>
   /**
    * Looks for faults in payloads that `mayPublish` has allowed, so that the operator of the
    * publisher hears of them. Called for each of these messages, so it must look at few. `second`
    * grows by one each second. Absent: no payload is inspected.
    */
-  readonly inspect?: ((topicName: string, payload: Buffer, second: number) => MessageFault | undefined) | undefined
+  readonly inspect?: ((topic: Topic, payload: Buffer, second: number) => MessageFault | undefined) | undefined
   /**
    * Whether the client may subscribe to a Topic Filter. For a shared subscription it is the Topic
    * Filter behind `$share/{ShareName}/`.

@@ -9,6 +9,7 @@ import { createHarness } from '../../../test/support/broker-harness.ts'
 import type { Harness, TestClient } from '../../../test/support/broker-harness.ts'
 import { FullEngine } from '../../../test/support/full-engine.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 import type { BrokerOptions } from '../broker.ts'
 import type { PublishTransformer } from '../ports/consumer.ts'
 import { ALLOWED } from '../ports/policy.ts'
@@ -24,7 +25,7 @@ interface Scene extends Harness {
   readonly receive: () => Promise<string[]>
 }
 
-const keepsQoS0 = (topicName: string): boolean => topicName.startsWith('kept/')
+const keepsQoS0 = ({ name }: Topic): boolean => name.startsWith('kept/')
 
 /** Connections of the identity `server` wait. Topics below `kept/` are kept at QoS 0 as well. */
 async function setUp(options: Partial<BrokerOptions> = {}): Promise<Scene> {
@@ -240,7 +241,7 @@ describe('what waits', () => {
   it('is not overtaken by a message that its transformer lets go on', async () => {
     const goOn: (() => void)[] = []
     const transformer: PublishTransformer = {
-      holds: (topicName) => topicName === 'kept/held',
+      holds: ({ name }) => name === 'kept/held',
       transform: ({ payload }, go) => void goOn.push(() => go(payload)),
     }
     const scene = await setUp({ transformer })

@@ -6,7 +6,7 @@
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Logger } from '../../logger.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
-import type { MessageOwnerCallbacks, QoS0Keeper, Router } from '../delivery/router.ts'
+import type { MessageOwnerCallbacks, Router } from '../delivery/router.ts'
 import { passes } from '../ports/engine.ts'
 import type { EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
@@ -90,7 +90,7 @@ class Waiting implements MessageOwnerCallbacks {
  * The messages that wait on one connection. Their number is bounded by what was read before the
  * first failure: Receive Maximum, and the engine's own queue.
  */
-export class BackPressure implements QoS0Keeper {
+export class BackPressure {
   readonly #host: BackPressureHost
   readonly #link: WaitingLink
   /** The waiting messages, in order. */

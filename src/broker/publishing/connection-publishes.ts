@@ -4,8 +4,11 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
+import type { MessageOwnerCallbacks } from '../delivery/router.ts'
 import type { Sender } from '../ports/consumer.ts'
-import { isTopicWithin } from '../ports/limits.ts'
+import { passes } from '../ports/engine.ts'
+import type { EngineFailure } from '../ports/engine.ts'
+import { isNameWithin } from '../ports/limits.ts'
 import type { Message } from '../ports/message.ts'
 import { accountOf } from '../ports/policy.ts'
 import type { Decision, Permit, Refusal } from '../ports/policy.ts'
@@ -22,8 +25,8 @@ export abstract class ConnectionPublishes extends PublishStages {
     this.link = link
   }
 
-  protected limitFault({ topicName, payload, properties }: Message): Refusal | undefined {
-    if (!isTopicWithin(topicName, this.parts.limits)) {
+  protected limitFault({ topic, payload, properties }: Message): Refusal | undefined {
+    if (!isNameWithin(topic, this.parts.limits)) {
       return refusal(ReasonCodes.topicNameInvalid, 'the Topic Name is too long or too deep', 'topic_name_invalid')
     }
     if (properties?.payloadFormatIndicator === 1 && !isUtf8(payload)) {
@@ -66,10 +69,10 @@ export abstract class ConnectionPublishes extends PublishStages {
     return this.link.isClosed
   }
 
-  protected inspect({ topicName, payload }: Message): void {
+  protected inspect({ topic, payload }: Message): void {
     const { permit } = this.link
     if (permit.inspect === undefined) return
-    const fault = permit.inspect(topicName, payload, this.parts.second)
+    const fault = permit.inspect(topic, payload, this.parts.second)
     if (fault !== undefined) this.parts.refusals.noticed(this.link, fault)
   }
 
@@ -108,8 +111,11 @@ export abstract class ConnectionPublishes extends PublishStages {
   }
 }
 
-/** The QoS 0 messages of one connection: nobody is told what becomes of them. */
-export class UnacknowledgedPublishes extends ConnectionPublishes {
+/**
+ * The QoS 0 messages of one connection: nobody is told what becomes of them. A message that the log
+ * can't keep waits where the connection's messages wait, or is delivered all the same.
+ */
+export class UnacknowledgedPublishes extends ConnectionPublishes implements MessageOwnerCallbacks {
   readonly isGone = false
 
   refuse({ topicName }: Message, refused: Refusal): void {
@@ -130,7 +136,14 @@ export class UnacknowledgedPublishes extends ConnectionPublishes {
   }
 
   protected own(message: Message): void {
-    const { permit, backPressure } = this.link
-    this.readWhenOwned(this.parts.router.pass(message, accountOf(permit), backPressure))
+    this.readWhenOwned(this.parts.router.pass(message, accountOf(this.link.permit), this))
+  }
+
+  owned(): void {}
+
+  failed(failure: EngineFailure, message: Message): void {
+    const { backPressure } = this.link
+    if (backPressure !== undefined && passes(failure)) backPressure.holdUntold(message)
+    else this.parts.router.deliver(message)
   }
 }

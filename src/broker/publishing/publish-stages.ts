@@ -46,7 +46,7 @@ export abstract class PublishStages {
 
   /** Stage 2: the permit. */
   protected judge(message: Message): Decision | Promise<Decision> {
-    const permitted = this.permit.mayPublish(message.topicName)
+    const permitted = this.permit.mayPublish(message.topic)
     if (permitted instanceof Promise) return permitted.then((decision) => this.consult(message, decision))
     return this.consult(message, permitted)
   }
@@ -71,7 +71,7 @@ export abstract class PublishStages {
       this.inspect(message)
       if (!this.hasRoomToRetain(message)) return undefined
       const { transformer } = this.parts
-      if (transformer?.holds(message.topicName) === true) {
+      if (transformer?.holds(message.topic) === true) {
         message.keep()
         this.hold()
         const held = new HeldBack(this, message)

@@ -5,6 +5,7 @@ import { createHarness } from '../../../test/support/broker-harness.ts'
 import type { Harness, TestClient } from '../../../test/support/broker-harness.ts'
 import { SurvivingEngine } from '../../../test/support/surviving-engine.ts'
 import { encodePacket } from '../../mqtt/encode-packet.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 import type { BrokerOptions } from '../broker.ts'
 import type { HeldMessage, PublishTransformer } from '../ports/consumer.ts'
 import type { ConnectPacket, QoS } from '../../mqtt/packet.ts'
@@ -13,8 +14,8 @@ import type { ConnectPacket, QoS } from '../../mqtt/packet.ts'
 class Holder implements PublishTransformer {
   readonly held: { readonly message: HeldMessage; readonly goOn: (payload: Buffer) => void }[] = []
 
-  holds(topicName: string): boolean {
-    return topicName.startsWith('held/')
+  holds({ name }: Topic): boolean {
+    return name.startsWith('held/')
   }
 
   transform(message: HeldMessage, goOn: (payload: Buffer) => void): undefined {
@@ -168,7 +169,7 @@ describe('what is held back', () => {
   it('stops its connection from being read for as long as its transformer has no room', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const transformer: PublishTransformer = {
-      holds: (topicName) => topicName === 'held/1',
+      holds: ({ name }) => name === 'held/1',
       transform: ({ payload }, goOn) => promise.then(() => goOn(payload)),
     }
     const { connect } = await createHarness({ transformer })

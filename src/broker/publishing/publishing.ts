@@ -5,6 +5,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import type { MessageProperties, PublishPacket, PublishProperties } from '../../mqtt/packet.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 import type { RetainedMessages } from '../delivery/retained-messages.ts'
 import type { Router } from '../delivery/router.ts'
 import type { SessionStore } from '../durable/session-store.ts'
@@ -76,10 +77,10 @@ export class Publishing implements PublishingParts, Publisher, Dispatcher, BackP
 
   /**
    * Takes a PUBLISH of a connection. A promise: the connection's next packet has to wait for it.
-   * `topicName` is the packet's, by its Topic Alias if need be.
+   * `topic` is the packet's, by its Topic Alias if need be.
    */
-  receive(link: PublisherLink, packet: PublishPacket, topicName: string): Promise<void> | undefined {
-    const message = messageOf(packet, topicName, link.session.key, this.clock)
+  receive(link: PublisherLink, packet: PublishPacket, topic: Topic): Promise<void> | undefined {
+    const message = messageOf(packet, topic, link.session.key, this.clock)
     if (packet.qos === 0) return link.unacknowledgedPublishes.accept(message)
     const publish = new AcknowledgedPublish(this, link, packet)
     const isFull = link.window.pending >= this.limits.receiveMaximum
@@ -130,9 +131,10 @@ export class Publishing implements PublishingParts, Publisher, Dispatcher, BackP
 }
 
 /** The payload is not copied. The Topic Alias is between the broker and the publisher alone. */
-function messageOf(packet: PublishPacket, topicName: string, publisherKey: string, clock: Clock): Message {
+function messageOf(packet: PublishPacket, topic: Topic, publisherKey: string, clock: Clock): Message {
   const { payload, qos, retain, properties } = packet
-  const fields = { topicName, payload, qos, retain, properties: withoutTopicAlias(properties), publisherKey }
+  const topicName = topic.name
+  const fields = { topicName, payload, qos, retain, properties: withoutTopicAlias(properties), publisherKey, topic }
   return new Message(fields, expiryOf(properties, clock))
 }
 

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { createHarness } from '../../../test/support/broker-harness.ts'
 import type { Harness } from '../../../test/support/broker-harness.ts'
 import { SurvivingEngine } from '../../../test/support/surviving-engine.ts'
+import { Topic } from '../../mqtt/topic.ts'
 import { SubscriptionIndex } from './subscription-index.ts'
 import type { Session, Subscription } from './session.ts'
 
@@ -46,3 +47,36 @@ async function receives({ connect, broker }: Harness): Promise<void> {
     client.drop()
   }
 }
+
+test('a topic that was routed before learns of each change of its readers, and each index has its own', () => {
+  const subscription = { qos: 0, subscriptionIdentifiers: undefined } as Subscription
+  const [one, two] = [new SubscriptionIndex(4), new SubscriptionIndex(4)]
+  const topic = new Topic('a/b/c')
+  const again = new Topic('a/b/c')
+  const readers = (index: SubscriptionIndex, of = topic): number => index.route(of).targets.length
+  const [first, second] = [{ connection: {} } as Session, { connection: {} } as Session]
+  assert.deepEqual([readers(one), readers(two)], [0, 0])
+  one.addSession('a/b/+', first, subscription)
+  assert.deepEqual([readers(one), readers(two), readers(one, again)], [1, 0, 1])
+  one.addSession('+/b/#', second, subscription)
+  two.addSession('a/b/c', second, subscription)
+  assert.deepEqual([readers(one), readers(two), readers(one, again)], [2, 1, 2])
+  one.removeSession('a/b/+', first)
+  assert.deepEqual([readers(one), readers(two), readers(one, again)], [1, 1, 1])
+  const resting = second as { connection: unknown }
+  resting.connection = undefined
+  one.touch('+/b/#')
+  assert.deepEqual([readers(one), one.route(topic).asleep], [0, true])
+})
+
+test('a topic keeps no reader once the index has forgotten its route', () => {
+  const index = new SubscriptionIndex(4)
+  index.addSession('a/b', { connection: {} } as Session, { qos: 0 } as Subscription)
+  const topic = new Topic('a/b')
+  const keepsRoute = (): boolean => JSON.stringify(topic.readers).includes('targets')
+  assert.equal(index.route(topic).targets.length, 1)
+  assert.ok(keepsRoute())
+  for (let number = 0; number < 262_144; number += 1) index.route(new Topic(`flood/${number}`))
+  assert.ok(!keepsRoute())
+  assert.equal(index.route(topic).targets.length, 1)
+})

@@ -1,9 +1,10 @@
 /**
  * The Sessions that a Topic Name goes to: a trie by topic level, and in front of it a cache of
- * whole answers. A Topic Name that was routed before costs one look-up, however many subscriptions
+ * whole answers. A topic that was routed before has its answer at hand, however many subscriptions
  * there are.
  */
 import type { QoS } from '../../mqtt/packet.ts'
+import type { Topic } from '../../mqtt/topic.ts'
 import type { Session, Subscription } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
 
@@ -44,6 +45,24 @@ export interface Route {
 }
 
 /**
+ * The place of a cached route. The index and the topic hold the same place, so that nothing is kept
+ * by a topic once the index has forgotten the route.
+ */
+class RoutePlace {
+  /** Tells the places of one index from those of another: they may share the topics. */
+  readonly owner: object
+  route: Route | undefined
+  /** The half of the cache that the place was put into last. */
+  half: number
+
+  constructor(owner: object, route: Route, half: number) {
+    this.owner = owner
+    this.route = route
+    this.half = half
+  }
+}
+
+/**
  * The log partition and the subscriptions that all Topic Names with the same first two levels
  * share.
  */
@@ -79,8 +98,11 @@ const MAXIMUM_ROUTED_READERS = 1_048_576
 export class SubscriptionIndex {
   readonly #root = new Node()
   readonly #partitions: number
-  #routes = new Map<string, Route>()
-  #olderRoutes = new Map<string, Route>()
+  readonly #owner = {}
+  #routes = new Map<string, RoutePlace>()
+  #olderRoutes = new Map<string, RoutePlace>()
+  /** Counts the halves of the cache, of which `#routes` is the newest. */
+  #half = 0
   /** The readers in `#routes`; a route that was made anew counts once more. */
   #routedReaders = 0
   #branches = new Map<string, Branch>()
@@ -151,24 +173,45 @@ export class SubscriptionIndex {
     return route.generation === this.#generation && route.branchGeneration === route.branch.generation
   }
 
-  route(topicName: string): Route {
-    const known = this.#routes.get(topicName) ?? this.#olderRoutes.get(topicName)
-    if (known !== undefined && this.isCurrent(known)) return known
-    const route = this.#findRoute(topicName)
+  route(topic: Topic): Route {
+    const { readers } = topic
+    if (readers instanceof RoutePlace && readers.owner === this.#owner) {
+      const { route } = readers
+      if (route !== undefined && this.isCurrent(route)) return route
+    }
+    return this.#route(topic)
+  }
+
+  /** The route of a topic that has none at hand. */
+  #route(topic: Topic): Route {
+    const { name } = topic
+    const known = this.#routes.get(name) ?? this.#olderRoutes.get(name)
+    if (known?.route !== undefined && this.isCurrent(known.route)) {
+      topic.readers = known
+      return known.route
+    }
+    const route = this.#findRoute(name)
     const isFull = this.#routes.size >= MAXIMUM_ROUTES / 2 || this.#routedReaders >= MAXIMUM_ROUTED_READERS / 2
     if (isFull) this.#forgetOlderRoutes()
     this.#routedReaders += route.targets.length + route.groups.length
-    this.#routes.set(topicName, route)
+    const place = known ?? new RoutePlace(this.#owner, route, this.#half)
+    place.route = route
+    place.half = this.#half
+    this.#routes.set(name, place)
+    topic.readers = place
     return route
   }
 
   #forgetOlderRoutes(): void {
+    // A route that was made anew stands in the newest half as well.
+    for (const place of this.#olderRoutes.values()) if (place.half !== this.#half) place.route = undefined
     this.#olderRoutes = this.#routes
     this.#routes = new Map()
+    this.#half += 1
     this.#routedReaders = 0
     // Branches without subscriptions are kept for cached routes alone.
     const inUse = new Set<Branch>()
-    for (const route of this.#olderRoutes.values()) inUse.add(route.branch)
+    for (const { route } of this.#olderRoutes.values()) if (route !== undefined) inUse.add(route.branch)
     for (const [prefix, branch] of this.#branches) {
       if (branch.subscriptions === 0 && !inUse.has(branch)) this.#branches.delete(prefix)
     }

@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { programFile } from '../../installation.ts'
 import type { Logger } from '../../logger.ts'
 import { isDoneWithin } from '../serve/stop-signal.ts'
 
@@ -100,15 +101,13 @@ export function keepRunning(spawnChild: () => ChildProcess, log: Logger): KeptPr
 }
 
 function spawnSimulator({ url, caFile, devicesFile, userName, password }: SimulatorOptions): ChildProcess {
-  // The simulator is compiled if this program is compiled; otherwise its source is run.
-  const isSource = import.meta.url.endsWith('.ts')
-  const script = fileURLToPath(new URL(`../../../simulator/main.${isSource ? 'ts' : 'js'}`, import.meta.url))
+  const script = fileURLToPath(programFile('simulator/main'))
   const trust = caFile === undefined ? [] : ['--ca', caFile]
-  const { PATH, HOME, TZ, NODE_EXTRA_CA_CERTS } = process.env
+  const { PATH, TZ, NODE_EXTRA_CA_CERTS } = process.env
   const args = ['--url', url, '--devices', devicesFile, '--interval', INTERVAL, ...trust, ...DEVICES_IN_SERVICE]
   return spawn(process.execPath, [script, ...args], {
-    // The service's own settings and secrets are not passed on.
-    env: { PATH, HOME, TZ, NODE_EXTRA_CA_CERTS, SIMULATOR_USER_NAME: userName, SIMULATOR_PASSWORD: password },
+    // The service's settings and secrets are not passed on, nor a home: Bun writes a cache there.
+    env: { PATH, TZ, NODE_EXTRA_CA_CERTS, SIMULATOR_USER_NAME: userName, SIMULATOR_PASSWORD: password },
     // The channel ends the simulator when this process is killed. In a process group of its own it
     // does not get the terminal's Ctrl-C: the simulator is stopped in order, by `stop`.
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

@@ -10,6 +10,7 @@ const TRIMMED_AT_ONCE = 1024
 
 export class HeldMessages implements MemoryStore {
   readonly #messages: Message[] = []
+  readonly isTrimmable = true
   first = 0
   bytes = 0
 

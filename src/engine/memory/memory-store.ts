@@ -22,6 +22,8 @@ export interface MemoryStore {
   topicName(offset: number): string
   /** The time at which the message was taken, ms since 1970. */
   ownedAtMs(offset: number): number
+  /** False while a call of `trim` would change nothing. */
+  readonly isTrimmable: boolean
   /**
    * Drops the messages that no reader needs: no reader needs an offset below `needed`. Call it
    * after the readers that wait for the last messages were told.

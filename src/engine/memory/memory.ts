@@ -39,10 +39,8 @@ export interface MemoryEngineOptions {
   readonly clock?: { now(): number }
 }
 
-interface WaitingMessage {
-  readonly partition: number
-  readonly request: AppendRequest
-}
+/** Stands in the place of a partition for a change of state. */
+const NO_PARTITION = -1
 
 const GREATEST_CHUNK_BYTES = 65_536
 const SMALLEST_CHUNK_BYTES = 4_096
@@ -56,7 +54,9 @@ export class MemoryEngine implements Engine {
   readonly #clock: { now(): number }
   readonly #stores: readonly MemoryStore[]
   #readers: LogReaders = { lowestNeeded: () => Infinity }
-  #waiting: (WaitingMessage | StateRequest)[] = []
+  #waiting: (AppendRequest | StateRequest)[] = []
+  /** The partition of each request that waits. */
+  #waitingPartitions: number[] = []
   readonly #state = new Map<string, Buffer>()
   #bytes = 0
 
@@ -83,11 +83,11 @@ export class MemoryEngine implements Engine {
   }
 
   append(partition: number, request: AppendRequest): void {
-    this.#wait({ partition, request })
+    this.#wait(request, partition)
   }
 
   write(request: StateRequest): void {
-    this.#wait(request)
+    this.#wait(request, NO_PARTITION)
   }
 
   async *load(prefix: string): AsyncGenerator<StateEntry> {
@@ -170,29 +170,33 @@ export class MemoryEngine implements Engine {
     await Promise.resolve()
   }
 
+  readonly #commitNow = (): void => this.#commit()
+
   #store(partition: number): MemoryStore {
     return this.#stores[partition] as MemoryStore
   }
 
   #commit(): void {
     const batch = this.#waiting
+    const partitions = this.#waitingPartitions
     this.#waiting = []
-    const touched = new Set<number>()
+    this.#waitingPartitions = []
+    const touched: number[] = []
     const now = this.#clock.now()
-    for (const waiting of batch) {
-      if (!('partition' in waiting)) {
-        this.#change(waiting.changes)
-        waiting.committed()
+    for (let index = 0; index < batch.length; index += 1) {
+      const request = batch[index] as AppendRequest | StateRequest
+      if (!('message' in request)) {
+        this.#change(request.changes)
+        request.committed()
         continue
       }
-      const { partition, request } = waiting
-      const store = this.#store(partition)
-      const failure = this.#take(store, partition, request.message, now)
+      const partition = partitions[index] as number
+      const failure = this.#take(this.#store(partition), partition, request.message, now)
       if (failure !== undefined) {
         request.failed(failure)
         continue
       }
-      touched.add(partition)
+      if (!touched.includes(partition)) touched.push(partition)
       if (request.changes !== undefined) this.#change(request.changes)
       request.committed(request.message.offset)
     }
@@ -217,9 +221,10 @@ export class MemoryEngine implements Engine {
     return undefined
   }
 
-  #wait(request: WaitingMessage | StateRequest): void {
-    if (this.#waiting.length === 0) queueMicrotask(() => this.#commit())
+  #wait(request: AppendRequest | StateRequest, partition: number): void {
+    if (this.#waiting.length === 0) queueMicrotask(this.#commitNow)
     this.#waiting.push(request)
+    this.#waitingPartitions.push(partition)
   }
 
   #change(changes: readonly StateChange[]): void {
@@ -231,6 +236,7 @@ export class MemoryEngine implements Engine {
 
   #trim(partition: number): void {
     const store = this.#store(partition)
+    if (!store.isTrimmable) return
     const before = store.bytes
     store.trim(this.#readers.lowestNeeded(partition))
     this.#bytes += store.bytes - before

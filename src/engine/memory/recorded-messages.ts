@@ -1,23 +1,26 @@
 /**
- * Keeps the last messages of a partition as records, in chunks of memory that are reused. A history
- * of objects would be copied and traversed by the garbage collector, which took a quarter of a
- * message's CPU time.
+ * Keeps the last messages of a partition: their payloads in chunks of memory that are reused, their
+ * texts and numbers in lists. A history of objects would be copied and traversed by the garbage
+ * collector, which took a quarter of a message's CPU time. Nothing is encoded that nobody reads on
+ * a disk: the texts are the ones that the broker has anyway.
  */
-import type { Message } from '../../broker/ports/message.ts'
+import { Message } from '../../broker/ports/message.ts'
+import type { QoS } from '../../mqtt/packet.ts'
 import type { DecodedMessages } from '../reading/decoded-messages.ts'
+import { propertiesBound, readMessageProperties, writeMessageProperties } from '../segments/record.ts'
 import type { MemoryStore } from './memory-store.ts'
-import {
-  messageRecordBound,
-  placeOfRecord,
-  readMessageRecord,
-  topicNameOfRecord,
-  writeMessageRecord,
-} from '../segments/record.ts'
 
 /** The most free chunks that all partitions together keep for reuse. */
 const MAXIMUM_SPARE_CHUNKS = 64
+/** Bytes that a message takes in the lists of its chunk. */
+const LISTED_BYTES = 40
 
-/** Chunks of memory of one size; a longer record gets memory of its own. */
+/** The forms of a message, added to its QoS. */
+const RETAIN = 4
+const EXPIRES = 8
+const HAS_PROPERTIES = 16
+
+/** Chunks of memory of one size; a longer message gets memory of its own. */
 export class ChunkMemory {
   readonly chunkBytes: number
   readonly #spare: Buffer[] = []
@@ -36,13 +39,21 @@ export class ChunkMemory {
   }
 }
 
+/** Successive messages. The lists have an element for each of them. */
 interface Chunk {
+  /** The payloads. The expiry and the properties of a message stand before its payload. */
   readonly bytes: Buffer
-  /** The offset of its first message. */
+  /** The offset of the first message. */
   readonly first: number
-  /** The positions of its records, in the order of their offsets. */
-  readonly starts: number[]
+  readonly topicNames: string[]
+  readonly publisherKeys: string[]
+  readonly forms: number[]
+  readonly ownedAtMs: number[]
+  /** Where the bytes of each message end. */
+  readonly ends: number[]
   used: number
+  /** Bytes of the texts and the lists. */
+  listedBytes: number
 }
 
 export class RecordedMessages implements MemoryStore {
@@ -52,6 +63,8 @@ export class RecordedMessages implements MemoryStore {
   readonly #decoded: DecodedMessages
   /** The chunks, the oldest first. */
   readonly #chunks: Chunk[] = []
+  /** The newest chunk. */
+  #last: Chunk | undefined = undefined
   tail = 0
   bytes = 0
 
@@ -68,31 +81,46 @@ export class RecordedMessages implements MemoryStore {
   }
 
   append(message: Message): void {
-    const bound = messageRecordBound(message, undefined)
-    const chunk = this.#room(bound)
-    chunk.starts.push(chunk.used)
-    chunk.used = writeMessageRecord(chunk.bytes, chunk.used, message, message, undefined, 0)
+    const { topicName, payload, publisherKey, properties, expiresAtMs } = message
+    const extra = properties === undefined && expiresAtMs === Infinity ? 0 : extraBound(message)
+    const chunk = this.#room(extra + payload.length)
+    chunk.forms.push(message.qos + (message.retain ? RETAIN : 0) + (extra === 0 ? 0 : writeExtra(chunk, message)))
+    chunk.bytes.set(payload, chunk.used)
+    chunk.used += payload.length
+    chunk.ends.push(chunk.used)
+    chunk.topicNames.push(topicName)
+    chunk.publisherKeys.push(publisherKey)
+    chunk.ownedAtMs.push(message.ownedAtMs)
+    const listed = LISTED_BYTES + topicName.length + publisherKey.length
+    chunk.listedBytes += listed
+    this.bytes += listed
     this.tail += 1
   }
 
   message(offset: number): Message {
     const known = this.#decoded.get(this.#partition, offset)
     if (known !== undefined) return known
-    const { bytes, start } = this.#find(offset)
-    const message = readMessageRecord(bytes, start)
+    const message = readMessage(this.#chunkOf(offset), offset)
+    message.partition = this.#partition
+    message.offset = offset
     message.kept = true
     this.#decoded.add(message)
     return message
   }
 
   topicName(offset: number): string {
-    const { bytes, start } = this.#find(offset)
-    return topicNameOfRecord(bytes, start)
+    const { topicNames, first } = this.#chunkOf(offset)
+    return topicNames[offset - first] as string
   }
 
   ownedAtMs(offset: number): number {
-    const { bytes, start } = this.#find(offset)
-    return placeOfRecord(bytes, start).ownedAtMs
+    const { ownedAtMs, first } = this.#chunkOf(offset)
+    return ownedAtMs[offset - first] as number
+  }
+
+  get isTrimmable(): boolean {
+    const second = this.#chunks[1]
+    return second !== undefined && second.first <= this.tail - this.#maximumMessages
   }
 
   trim(needed: number): void {
@@ -107,10 +135,21 @@ export class RecordedMessages implements MemoryStore {
   }
 
   #room(bytes: number): Chunk {
-    const last = this.#chunks.at(-1)
+    const last = this.#last
     if (last !== undefined && last.bytes.length - last.used >= bytes) return last
-    const chunk: Chunk = { bytes: this.#memory.take(bytes), first: this.tail, starts: [], used: 0 }
+    const chunk: Chunk = {
+      bytes: this.#memory.take(bytes),
+      first: this.tail,
+      topicNames: [],
+      publisherKeys: [],
+      forms: [],
+      ownedAtMs: [],
+      ends: [],
+      used: 0,
+      listedBytes: 0,
+    }
     this.#chunks.push(chunk)
+    this.#last = chunk
     this.bytes += chunk.bytes.length
     return chunk
   }
@@ -118,11 +157,12 @@ export class RecordedMessages implements MemoryStore {
   #dropOldest(): void {
     const chunk = this.#chunks.shift()
     if (chunk === undefined) return
-    this.bytes -= chunk.bytes.length
+    if (chunk === this.#last) this.#last = undefined
+    this.bytes -= chunk.bytes.length + chunk.listedBytes
     this.#memory.giveBack(chunk.bytes)
   }
 
-  #find(offset: number): { readonly bytes: Buffer; readonly start: number } {
+  #chunkOf(offset: number): Chunk {
     let low = 0
     let high = this.#chunks.length - 1
     while (low < high) {
@@ -130,7 +170,63 @@ export class RecordedMessages implements MemoryStore {
       if ((this.#chunks[middle] as Chunk).first <= offset) low = middle
       else high = middle - 1
     }
-    const { bytes, first, starts } = this.#chunks[low] as Chunk
-    return { bytes, start: starts[offset - first] as number }
+    return this.#chunks[low] as Chunk
   }
+}
+
+/**
+ * The most bytes that a message takes beside its payload. Throws RangeError for properties that
+ * could not be read again.
+ */
+function extraBound({ properties, expiresAtMs }: Message): number {
+  return (expiresAtMs === Infinity ? 0 : 8) + (properties === undefined ? 0 : propertiesBound(properties))
+}
+
+/** Writes what a message has beside its payload, and returns the form of the message. */
+function writeExtra(chunk: Chunk, { properties, expiresAtMs }: Message): number {
+  let form = 0
+  let at = chunk.used
+  if (expiresAtMs !== Infinity) {
+    form |= EXPIRES
+    at = chunk.bytes.writeDoubleLE(expiresAtMs, at)
+  }
+  if (properties !== undefined) {
+    form |= HAS_PROPERTIES
+    at = writeMessageProperties(chunk.bytes, at, properties)
+  }
+  chunk.used = at
+  return form
+}
+
+/** The message holds a copy of its payload, and does not keep the chunk alive. */
+function readMessage(
+  { bytes, first, topicNames, publisherKeys, forms, ownedAtMs, ends }: Chunk,
+  offset: number,
+): Message {
+  const index = offset - first
+  const form = forms[index] as number
+  const end = ends[index] as number
+  let at = index === 0 ? 0 : (ends[index - 1] as number)
+  let expiresAtMs = Infinity
+  if ((form & EXPIRES) !== 0) {
+    expiresAtMs = bytes.readDoubleLE(at)
+    at += 8
+  }
+  let properties: Message['properties']
+  if ((form & HAS_PROPERTIES) !== 0) {
+    const from = at + 4
+    at = from + bytes.readUInt32LE(at)
+    properties = readMessageProperties(bytes, from, at)
+  }
+  const fields = {
+    topicName: topicNames[index] as string,
+    payload: Buffer.from(bytes.subarray(at, end)),
+    qos: (form & 3) as QoS,
+    retain: (form & RETAIN) !== 0,
+    properties,
+    publisherKey: publisherKeys[index] as string,
+  }
+  const message = new Message(fields, expiresAtMs)
+  message.ownedAtMs = ownedAtMs[index] as number
+  return message
 }

@@ -37,6 +37,7 @@ import { PacketCursor } from '../../mqtt/packet-cursor.ts'
 import { PacketWriter } from '../../mqtt/packet-writer.ts'
 import type { MessageProperties, QoS } from '../../mqtt/packet.ts'
 import { decodeProperties, propertiesSize, writeProperties } from '../../mqtt/properties.ts'
+import { Topic } from '../../mqtt/topic.ts'
 import { TopicNameCache } from '../../mqtt/topic-name-cache.ts'
 import { hasWildcard } from '../../mqtt/topic-name.ts'
 
@@ -317,7 +318,11 @@ function finishRecord(bytes: Buffer, start: number, end: number, kind: number, s
   return end
 }
 
-function writeMessageProperties(bytes: Buffer, start: number, properties: MessageProperties): number {
+/**
+ * Writes the length of the properties and the properties at `start`, where the buffer has room for
+ * `propertiesBound`. Returns the position behind them.
+ */
+export function writeMessageProperties(bytes: Buffer, start: number, properties: MessageProperties): number {
   const size = propertiesSize('publish', properties)
   // The writer makes a packet; only the bytes behind its fixed header are needed.
   const writer = new PacketWriter(0, 4 + size)
@@ -329,7 +334,8 @@ function writeMessageProperties(bytes: Buffer, start: number, properties: Messag
   return start + 4 + length
 }
 
-function readMessageProperties(bytes: Buffer, start: number, end: number): MessageProperties | undefined {
+/** Reads the properties that stand between two positions, without their length. */
+export function readMessageProperties(bytes: Buffer, start: number, end: number): MessageProperties | undefined {
   const cursor = new PacketCursor()
   cursor.packetType = 'publish'
   cursor.bytes = bytes
@@ -340,7 +346,11 @@ function readMessageProperties(bytes: Buffer, start: number, end: number): Messa
   return correlationData === undefined ? properties : { ...properties, correlationData: Buffer.from(correlationData) }
 }
 
-function propertiesBound(properties: MessageProperties): number {
+/**
+ * The most bytes that the properties of a message take. Throws RangeError for properties that could
+ * not be read again.
+ */
+export function propertiesBound(properties: MessageProperties): number {
   const { responseTopic } = properties
   // Only the service itself can make such a message. Once stored, it would stop all readers of its
   // partition.
@@ -394,8 +404,8 @@ function readChanges(bytes: Buffer, start: number, end: number): StateChange[] {
 function readText(bytes: Buffer, start: number, end: number): string {
   if (start === end) return ''
   const known = knownTexts.find(bytes, start, end)
-  if (known !== undefined) return known
+  if (known !== undefined) return known.name
   const text = bytes.toString('utf8', start, end)
-  knownTexts.remember(text, bytes, start, end)
+  knownTexts.remember(new Topic(text), bytes, start, end)
   return text
 }

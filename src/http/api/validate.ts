@@ -27,14 +27,18 @@ interface ValidationFault {
   readonly message: string
 }
 
-/** Fastify's validator compiler: `app.setValidatorCompiler(compileValidator)`. */
+/**
+ * Fastify's validator compiler. A schema becomes a check with the first request that needs it: most
+ * of them never are needed between two starts.
+ */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  const check = Compile(schema)
+  let compiled: ReturnType<typeof Compile<TSchema>> | undefined
   const node: SchemaNode = schema
   return (value: unknown) => {
     const spelled = httpPart === 'body' || httpPart === 'querystring' ? withDocumentedSpellings(node, value) : { value }
     if ('conflict' in spelled) return { error: invalidArgument(conflictSentence(spelled.conflict)) }
     const candidate = httpPart === 'body' ? spelled.value : fromText(node, spelled.value)
+    const check = (compiled ??= Compile(schema))
     if (check.Check(candidate)) return { value: candidate }
     return { error: invalidArgument(faultSentence(schema, check.Errors(candidate), httpPart)) }
   }

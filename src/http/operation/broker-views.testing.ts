@@ -91,6 +91,7 @@ export function testStatus(clock: Pick<Clock, 'now' | 'steady'>): ServiceStatus 
   const beganMs = clock.steady()
   return {
     version: '1.2.3',
+    runtime: 'Bun 1.4.5',
     startedAtMs,
     uptimeMs: () => clock.steady() - beganMs,
     health: async () => [

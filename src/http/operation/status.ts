@@ -72,6 +72,8 @@ export interface ServiceNumbers {
 /** The service's knowledge of itself. */
 export interface ServiceStatus {
   readonly version: string
+  /** The runtime and its version, for people. */
+  readonly runtime: string
   readonly startedAtMs: number
   uptimeMs(): number
   health(): Promise<readonly PartHealth[]>
@@ -143,6 +145,7 @@ const Status = Type.Object(
   {
     isWell: Type.Boolean(),
     version: Type.String(),
+    runtime: Type.String({ description: 'The runtime and its version: "Bun 1.4.5" or "Node 26.10.0".' }),
     startedAt: Timestamp,
     uptimeSeconds: Type.Integer(),
     numbers: Type.Union([Numbers, Type.Null()], { description: 'null for others than global admins.' }),
@@ -160,7 +163,7 @@ export function statusRoutes(registry: Pick<Registry, 'organizations'>, status: 
       operationId: 'getStatus',
       summary: 'How is the service',
       description:
-        'Whether it is well, its version and since when it runs; for global admins also the health of each part, throughput, ' +
+        'Whether it is well, its version, its runtime and since when it runs; for global admins also the health of each part, throughput, ' +
         'what is stored, and how busy it is.',
       response: responses(Status),
     },
@@ -169,6 +172,7 @@ export function statusRoutes(registry: Pick<Registry, 'organizations'>, status: 
       return {
         isWell: parts.every(({ isWell }) => isWell),
         version: status.version,
+        runtime: status.runtime,
         startedAt: timestamp(status.startedAtMs),
         uptimeSeconds: Math.floor(status.uptimeMs() / 1000),
         numbers: viewer.isAdmin ? await numbersOf(registry, parts, await status.numbers()) : null,

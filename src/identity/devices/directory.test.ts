@@ -33,6 +33,34 @@ test('what was asked for once is answered at once, until a change touches it', a
   assert.deepEqual(await directory.applicationsOf(organizationId), new Set())
 })
 
+test('the version of the devices is another one after each change of a device or an application', async () => {
+  await using opened = await openTestRegistry()
+  const { registry } = opened
+  const { directory } = registry
+  const organizationId = await addOrganization(registry, 'acme')
+  const [first, second] = [
+    await addApplication(registry, organizationId, 'first'),
+    await addApplication(registry, organizationId, 'second'),
+  ]
+  const devEui = devEuiOf(1)
+  const changes: readonly (() => Promise<unknown>)[] = [
+    async () => valueOf(await registry.devices.create({ devEui, name: 'd', applicationId: first }, nobody)),
+    async () => valueOf(await registry.devices.update(devEui, { isDisabled: true }, nobody)),
+    async () => valueOf(await registry.devices.update(devEui, { applicationId: second }, nobody)),
+    async () => valueOf(await registry.devices.update(devEui, { tags: { floor: '3' } }, nobody)),
+    () => registry.devices.createMany([{ devEui: devEuiOf(2), name: 'e', applicationId: second }], nobody),
+    async () => valueOf(await registry.devices.remove(devEui, nobody)),
+    async () => valueOf(await registry.applications.remove(second, nobody)),
+  ]
+  const versions = [directory.devicesVersion]
+  for (const change of changes) {
+    await change()
+    versions.push(directory.devicesVersion)
+    assert.equal(directory.devicesVersion, versions.at(-1), 'nothing has changed meanwhile')
+  }
+  assert.equal(new Set(versions).size, changes.length + 1)
+})
+
 test('an import is noticed where a device was unknown before', async () => {
   await using opened = await openTestRegistry()
   const { registry } = opened

@@ -34,6 +34,11 @@ export interface Directory {
   organizationOf(applicationId: string): string | undefined | Promise<string | undefined>
   /** Takes the DevEUI as `parseDevEui` gives it. */
   device(devEui: string): DevicePlace | undefined | Promise<DevicePlace | undefined>
+  /**
+   * Another object after each change of a device or an application. An answer of `device` that is
+   * kept elsewhere is right while the version is the one from before the question.
+   */
+  readonly devicesVersion: object
 }
 
 /**
@@ -70,6 +75,9 @@ export function createDirectory({ db }: Store, changes: Changes): Directory {
     applicationsOf: (organizationId) => applicationIds.of(organizationId),
     organizationOf: (applicationId) => organizations.of(applicationId),
     device: (devEui) => devices.of(devEui),
+    get devicesVersion() {
+      return devices.version
+    },
   }
 }
 

@@ -2,7 +2,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { Secret, TOTP } from 'otpauth'
-import { toBuffer } from 'qrcode'
 import { done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Refusal, Result } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
@@ -124,6 +123,7 @@ async function configure(
   const url = authenticatorOf(secret.base32, saved.value).toString()
   const wanted = Number.isFinite(qrCodeSize) && qrCodeSize > 0 ? Math.trunc(qrCodeSize) : qrCodeSizes.default
   const width = Math.min(Math.max(wanted, qrCodeSizes.minimum), qrCodeSizes.maximum)
+  const { toBuffer } = await import('qrcode')
   const image = await toBuffer(url, { type: 'png', width })
   return granted({ url, secret: secret.base32, recoveryCodes, qrCode: image.toString('base64') })
 }

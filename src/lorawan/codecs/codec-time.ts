@@ -1,7 +1,7 @@
 /**
  * The processor time that the scripts of each organization take. An organization has a bound on it,
  * on average over ten seconds. An organization with a slow script is known as slow for a while, so
- * that slow organizations never have all threads.
+ * that slow organizations never have all processes.
  */
 import type { Clock, SteadyMs } from '../../clock.ts'
 
@@ -29,7 +29,7 @@ const SLOW_RUNS_MS = 75
 
 /**
  * How long slow runs are remembered, from the last one on. Each time that they are forgotten, a
- * hostile organization may hold a further thread for one run.
+ * hostile organization may hold a further process for one run.
  */
 const SLOW_MEMORY_MS = 900_000
 

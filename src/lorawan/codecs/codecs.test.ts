@@ -210,7 +210,8 @@ describe('codecs', () => {
     assert.ok((await run('5', 'function Decode() { return 1 }')).ok)
     assert.deepEqual([...ours.organizations()], ['organization of 5', 'organization of 6'])
     const { codecMsPerSecond = 0 } = ours.usageOf('organization of 5')
-    assert.ok(codecMsPerSecond >= 8 && codecMsPerSecond <= 40, `${codecMsPerSecond}`)
+    // On a busy processor the time that passes ends the script before its processor time does.
+    assert.ok(codecMsPerSecond >= 2 && codecMsPerSecond <= 40, `${codecMsPerSecond}`)
     assert.deepEqual([ours.hasTime('organization of 5'), ours.hasTime('organization of 6')], [true, false])
     assert.deepEqual(ours.usageOf('unknown'), { codecMsPerSecond: 0 })
     await ours.close()

@@ -5,7 +5,7 @@ import { Codecs } from './codecs.ts'
 import type { CodecsOptions } from './codecs.ts'
 
 /**
- * Codecs that the test must close. No worker is killed, however slow the machine is. Each
+ * Codecs that the test must close. No process is killed, however slow the machine is. Each
  * application has an organization of its own, unless the options say otherwise.
  */
 export function openTestCodecs(options: Partial<CodecsOptions> = {}): Codecs {

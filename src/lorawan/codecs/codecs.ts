@@ -9,7 +9,7 @@ import { decodeCayenneLpp, encodeCayenneLpp } from './cayenne-lpp.ts'
 import type { CayenneFaultCode } from './cayenne-lpp.ts'
 import type { GuestInput } from './guest.ts'
 import type { ScriptOperation } from './sandbox.ts'
-import { CODEC_THREADS, MAXIMUM_INPUT_LENGTH, MAXIMUM_SCRIPT_LENGTH } from './script-limits.ts'
+import { CODEC_PROCESSES, MAXIMUM_INPUT_LENGTH, MAXIMUM_SCRIPT_LENGTH } from './script-limits.ts'
 import { scriptFault } from './script-outcome.ts'
 import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
 import { ScriptPool } from './script-pool.ts'
@@ -97,7 +97,7 @@ export interface CodecsOptions {
    * over ten seconds. Without it there is no bound.
    */
   readonly msPerSecondOf?: (organizationId: string) => number
-  /** Threads for scripts; by default two. */
+  /** Processes for scripts; by default two. */
   readonly workers?: number
 }
 
@@ -108,12 +108,12 @@ const MAXIMUM_DATA_BYTES = 242
 
 const NO_CODEC = 'the application has no codec'
 
-/** The codecs of all applications. Threads start with the first script and end with `close`. */
+/** The codecs of all applications. Processes start with the first script and end with `close`. */
 export class Codecs {
   readonly #pool: ScriptPool
   readonly #organizationOf: CodecsOptions['organizationOf']
 
-  constructor({ organizationOf, clock, log, msPerSecondOf, workers = CODEC_THREADS }: CodecsOptions) {
+  constructor({ organizationOf, clock, log, msPerSecondOf, workers = CODEC_PROCESSES }: CodecsOptions) {
     this.#organizationOf = organizationOf
     this.#pool = new ScriptPool({ workers, clock, log, ...given({ msPerSecondOf }) })
   }
@@ -184,7 +184,7 @@ export class Codecs {
     return run.outcome.ok ? undefined : run.outcome
   }
 
-  /** Ends the threads. Waiting runs fail. */
+  /** Ends the processes. Waiting runs fail. */
   close(): Promise<void> {
     return this.#pool.close()
   }

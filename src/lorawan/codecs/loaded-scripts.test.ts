@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { LoadedScripts } from './loaded-scripts.ts'
 import { MAXIMUM_LOADED_BYTES, MAXIMUM_LOADED_SCRIPTS } from './script-limits.ts'
 
-describe('the loaded scripts of a thread', () => {
+describe('the loaded scripts of a process', () => {
   it('have a slot each, and keep it', () => {
     const scripts = new LoadedScripts()
     assert.deepEqual(scripts.use('a'), { slot: 0, isNew: true, dropped: [] })

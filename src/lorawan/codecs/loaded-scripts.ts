@@ -1,15 +1,15 @@
 /**
- * The scripts that one thread has loaded, as the pool knows them. At the bounds the scripts go that
- * were not used lately; they are loaded again when they are needed.
+ * The scripts that one process has loaded, as the pool knows them. At the bounds the scripts go
+ * that were not used lately; they are loaded again when they are needed.
  */
 import { MAXIMUM_LOADED_BYTES, MAXIMUM_LOADED_SCRIPTS } from './script-limits.ts'
 
-/** The place of a script in its thread. */
+/** The place of a script in its process. */
 export interface Place {
   readonly slot: number
-  /** True when the thread needs the text of the script. */
+  /** True when the process needs the text of the script. */
   readonly isNew: boolean
-  /** Slots whose scripts the thread may forget. */
+  /** Slots whose scripts the process may forget. */
   readonly dropped: readonly number[]
 }
 
@@ -25,7 +25,7 @@ export class LoadedScripts {
   #bytes = 0
   #nextSlot = 0
 
-  /** Whether the thread has the script. */
+  /** Whether the process has the script. */
   has(digest: string): boolean {
     return this.#scripts.has(digest)
   }
@@ -45,7 +45,7 @@ export class LoadedScripts {
     return { slot, isNew: true, dropped: this.#drop() }
   }
 
-  /** The thread has run the script that was used last, which holds so many bytes there. */
+  /** The process has run the script that was used last, which holds so many bytes there. */
   ran(digest: string, bytes: number): void {
     const script = this.#scripts.get(digest)
     if (script === undefined) return

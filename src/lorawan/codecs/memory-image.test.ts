@@ -58,6 +58,19 @@ describe('the image of an engine’s memory', () => {
   })
 })
 
+describe('the image of a script', () => {
+  it('gives its memory back at once when it is released', () => {
+    const { memory, bytes } = engineLike()
+    const base = new BaseImage(memory, unusedStack(memory))
+    bytes.fill(3, 0, 9_000)
+    bytes.fill(3, 6 * MiB, 6 * MiB + 10)
+    const image = base.takeScriptImage()
+    assert.ok(image.size > 9_000)
+    image.release()
+    assert.equal(image.size, 0)
+  })
+})
+
 describe('the memory of a real engine', () => {
   it('is the same before each call, and hostile scripts never reach what is left out of the image', async (context) => {
     const memories: WebAssembly.Memory[] = []

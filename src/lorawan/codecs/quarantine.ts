@@ -1,6 +1,6 @@
 /**
  * Holds scripts back for a while that run into the time limit again and again: each such run costs
- * a worker 100 ms.
+ * a process 100 ms.
  */
 
 /** Slow runs after which a script is held back. */

@@ -325,10 +325,10 @@ describe('a hostile script', () => {
     }
   })
 
-  it('is given its time on the processor, not the time for which its thread had to wait', async () => {
+  it('is given its time on the processor, not the time for which its process had to wait', async () => {
     let elapsedMs = 0
     let processorMs = 0
-    // Each look at the clock finds 50 ms gone; the thread was on a processor for 2 of them.
+    // Each look at the clock finds 50 ms gone; the process was on a processor for 2 of them.
     const waiting = { elapsedMs: () => (elapsedMs += 50), processorMs: () => (processorMs += 2) }
     const busy = 'function Decode(rounds) { for (let i = 0; i < rounds * 1000; i++); return 1 }'
     const loaded = await load(busy, waiting)
@@ -394,7 +394,7 @@ describe('scripts of different tenants in one engine', () => {
     assert.equal(after.sandbox.size, before.sandbox.size)
   })
 
-  it('stay loaded when one of them uses up the stack of the thread', async () => {
+  it('stay loaded when one of them uses up the stack of the process', async () => {
     const deep = `function Decode(how) { if (how === 1) return JSON.parse('['.repeat(1e6)); if (how === 2) return Decode(2); return eval('('.repeat(1e5)) }`
     const { engine, first, second } = await loadBoth(deep, 'var n = 0; function Decode() { return ++n }')
     for (let round = 0; round < 200; round += 1) {

@@ -1,16 +1,12 @@
 /** Shared by the tests of tenants' scripts. */
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { Sandbox } from './sandbox.ts'
 import type { ScriptCall, ScriptOperation } from './sandbox.ts'
-import { ScriptEngine } from './script-engine.ts'
+import { compileEngine, ScriptEngine } from './script-engine.ts'
 import type { EngineClock } from './script-engine.ts'
 import type { GuestInput } from './guest.ts'
 import type { ScriptOutcome } from './script-outcome.ts'
 
-const wasm = readFile(fileURLToPath(import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm'))).then((bytes) =>
-  WebAssembly.compile(bytes),
-)
+const wasm = compileEngine()
 
 /** The machine's clock. */
 const machineClock: EngineClock = {
@@ -27,19 +23,19 @@ export function callOf(operation: ScriptOperation, given: Partial<GuestInput> = 
   return { operation, input: JSON.stringify({ ...usual, ...given }) }
 }
 
-/** An engine in this thread. */
+/** An engine in this process. */
 export async function openEngine(clock: EngineClock = machineClock): Promise<ScriptEngine> {
   return ScriptEngine.open(await wasm, clock)
 }
 
-/** Loads a script into an engine of its own, in this thread. */
+/** Loads a script into an engine of its own, in this process. */
 export async function load(script: string, clock: EngineClock = machineClock) {
   const engine = await openEngine(clock)
   const loaded = Sandbox.load(engine, script)
   return loaded.ok ? { ...loaded, engine } : loaded
 }
 
-/** Loads a script in this thread and calls it once. */
+/** Loads a script in this process and calls it once. */
 export async function run(
   script: string,
   operation: ScriptOperation = 'decodeUplink',

@@ -1,7 +1,7 @@
 /**
- * One tenant's script, loaded into the engine of a thread. Each call begins with exactly the memory
- * that the engine had when the script was loaded: changes that an earlier call made to globals or
- * built-in objects are undone.
+ * One tenant's script, loaded into the engine of a process. Each call begins with exactly the
+ * memory that the engine had when the script was loaded: changes that an earlier call made to
+ * globals or built-in objects are undone.
  */
 import type { QuickJSHandle } from 'quickjs-emscripten-core'
 import { SCRIPT_FUNCTIONS } from './guest.ts'
@@ -62,14 +62,20 @@ export class Sandbox {
     if ('ok' in loaded) return loaded
     const image = engine.takeImage()
     if (image.bytesInUse > MAXIMUM_KEPT_BYTES) {
+      image.release()
       return scriptFault('memory_exceeded', `the script keeps more than ${MAXIMUM_KEPT_BYTES} bytes once it is loaded`)
     }
     return { ok: true, sandbox: new Sandbox(engine, loaded, image) }
   }
 
-  /** Bytes that the loaded script costs the thread. */
+  /** Bytes that the loaded script costs the process. */
   get size(): number {
     return this.#image.size
+  }
+
+  /** Gives the memory of the loaded script back. It can't be called any more. */
+  release(): void {
+    this.#image.release()
   }
 
   /** Calls the script. Never throws. */

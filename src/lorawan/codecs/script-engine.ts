@@ -1,9 +1,11 @@
 /**
- * One QuickJS engine in WebAssembly for all scripts of a thread. It has 16 MiB of memory that never
- * grow, and no function of the host but the question whether to go on. An image puts the memory
- * back before each call, so that a script finds nothing that an earlier call left, its own or
- * another's.
+ * One QuickJS engine in WebAssembly for all scripts of a process. It has 16 MiB of memory that
+ * never grow, and no function of the host but the question whether to go on. An image puts the
+ * memory back before each call, so that a script finds nothing that an earlier call left, its own
+ * or another's.
  */
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import quickJs from '@jitl/quickjs-ng-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant, newVariant } from 'quickjs-emscripten-core'
 import type { QuickJSContext, QuickJSHandle, QuickJSSyncVariant } from 'quickjs-emscripten-core'
@@ -29,14 +31,14 @@ import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outco
 import { StackPointer } from './stack-pointer.ts'
 
 /**
- * The time of this thread, in milliseconds with fractions, from any beginning. `Clock` has whole
+ * The time of this process, in milliseconds with fractions, from any beginning. `Clock` has whole
  * milliseconds, and most scripts need less than one. Their durations, by which time is shared
  * fairly, would all be 0.
  */
 export interface EngineClock {
   /** Time that passed. */
   readonly elapsedMs: () => number
-  /** Time that this thread spent on a processor. */
+  /** Time that the thread of the scripts spent on a processor. */
   readonly processorMs: () => number
 }
 
@@ -53,6 +55,13 @@ const VARIANT = quickJs as unknown as QuickJSSyncVariant
 
 /** The name of the script in its stack traces. */
 const SCRIPT_FILE = 'script.js'
+
+const ENGINE_FILE = fileURLToPath(import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm'))
+
+/** The engine's code, for any number of engines. */
+export async function compileEngine(): Promise<WebAssembly.Module> {
+  return WebAssembly.compile(await readFile(ENGINE_FILE))
+}
 
 const GUEST_SOURCE = `(${guestDriver.toString()})(${JSON.stringify(GUEST_LIMITS)})`
 
@@ -153,8 +162,9 @@ export class ScriptEngine {
       const outcome = run()
       return this.#isInterrupted ? timeExceeded() : outcome
     } catch (error) {
-      // Deep recursion in the engine's own functions, parsers above all, uses up the thread's stack
-      // first. The engine is whole again once its memory and its stack pointer are put back.
+      // Deep recursion in the engine's own functions, parsers above all, uses up the stack of the
+      // process first. The engine is whole again once its memory and its stack pointer are put
+      // back.
       const isStackExceeded = error instanceof RangeError
       this.#isBroken = !isStackExceeded || !this.#stackPointer.restore(stackPointer)
       // Nothing of the unfinished call may be taken for the memory of a script.
@@ -197,8 +207,8 @@ export class ScriptEngine {
   }
 
   /**
-   * Asked after every few thousand instructions. A thread that had to wait for a processor gets its
-   * time, within bounds.
+   * Asked after every few thousand instructions. A process that had to wait for a processor gets
+   * its time, within bounds.
    */
   #isOverdue(): boolean {
     const nowMs = this.#clock.elapsedMs()

@@ -13,24 +13,24 @@ export const MAXIMUM_SCRIPT_LENGTH = 65_536
 export const SCRIPT_TIME_MS = 100
 
 /**
- * The time that may pass during a call whose thread has to wait for a processor. So scripts do not
- * fail because the machine is busy with something else, and one script can't hold a thread for
- * long.
+ * The time that may pass during a call whose process has to wait for a processor. So scripts do not
+ * fail because the machine is busy with something else, and one script can't hold a process
+ * for long.
  */
 export const SCRIPT_ELAPSED_MS = 400
 
 /**
- * The time from handing a job to a worker until its answer. After it the worker is killed: the
+ * The time from handing a job to a process until its answer. After it the process is killed: the
  * engine looks at its clock between instructions, but some built-in functions loop inside one
  * instruction. Longer than `SCRIPT_ELAPSED_MS` allows for loading and a call together.
  */
 export const HARD_TIME_MS = 1_000
 
 /**
- * How long a worker may take to start. After it waiting jobs fail, and the next job starts another
- * worker.
+ * How long a process may take to start. After it waiting jobs fail, and the next job starts another
+ * process.
  */
-export const WORKER_START_MS = 10_000
+export const PROCESS_START_MS = 10_000
 
 /**
  * Jobs that wait, in KiB of input; a job counts as one KiB at least, and a usual job is no larger.
@@ -45,16 +45,22 @@ export const MAXIMUM_WAITING_KIB_PER_APPLICATION = 2_048
 export const ASSURED_WAITING_KIB_PER_ORGANIZATION = 256
 
 /**
- * Time of a processor that the end of a thread costs its organization, beside the time of the run:
- * about what it takes to start another thread.
+ * Time of a processor that the end of a process costs its organization, beside the time of the run:
+ * about what it takes to start another process.
  */
-export const THREAD_COST_MS = 100
+export const PROCESS_COST_MS = 150
 
 /**
- * Threads for scripts, also on a machine with one processor: one thread is always left for
+ * Processes for scripts, also on a machine with one processor: one process is always left for
  * organizations whose scripts are quick.
  */
-export const CODEC_THREADS = 2
+export const CODEC_PROCESSES = 2
+
+/**
+ * The heap of such a process beside the engine's memory and the images of scripts, which do not
+ * count here. The JavaScript beside the engine needs little. Only Node knows such a bound.
+ */
+export const PROCESS_HEAP_MB = 64
 
 /**
  * Scripts whose text and digest the pool remembers, in number and in UTF-16 code units. Waiting
@@ -73,7 +79,7 @@ export const SCRIPT_MEMORY_BYTES = 8 * 1024 * 1024
 export const ENGINE_MEMORY_PAGES = 256
 
 /**
- * The engine's stack: enough for some thousand nested calls. Endless recursion becomes an exception
+ * The engine's stack: enough for some hundred nested calls. Endless recursion becomes an exception
  * in the script.
  */
 export const SCRIPT_STACK_BYTES = 256 * 1024
@@ -110,7 +116,7 @@ export const MAXIMUM_CONSOLE_LINES = 100
 export const MAXIMUM_CONSOLE_LINE_LENGTH = 500
 
 /**
- * Loaded scripts of a thread, in number and in bytes. A usual script takes some 100 KB, a hostile
+ * Loaded scripts of a process, in number and in bytes. A usual script takes some 100 KB, a hostile
  * script up to `MAXIMUM_KEPT_BYTES`. At a bound the scripts are dropped that were used least
  * lately. A script that is needed again is loaded again, which takes some ms.
  */

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { after, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { systemClock } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { silentLogger } from '../../logger.ts'
 import { callOf } from './sandbox.testing.ts'
-import { HARD_TIME_MS, MAXIMUM_WAITING_KIB_PER_APPLICATION, WORKER_START_MS } from './script-limits.ts'
+import { HARD_TIME_MS, MAXIMUM_WAITING_KIB_PER_APPLICATION, PROCESS_START_MS } from './script-limits.ts'
 import { ScriptPool } from './script-pool.ts'
 import type { PoolClock, ScriptRun } from './script-pool.ts'
 
-/** Stands still until it is moved: no worker is killed because the machine is slow. */
+/** Stands still until it is moved: no process is killed because the machine is slow. */
 class StandingClock implements PoolClock {
   #nowMs = 0
   readonly #timers = new Set<{ readonly ms: number; readonly dueMs: number; readonly run: () => void }>()
@@ -74,7 +76,7 @@ describe('the pool of scripts', () => {
       runs.map(summary),
       Array.from({ length: 50 }, (_, n) => String(n)),
     )
-    assert.ok(ours.counters.workers <= 1, 'an application needs one worker')
+    assert.ok(ours.counters.workers <= 1, 'an application needs one process')
   })
 
   it('runs a script that was changed, not the one before', async () => {
@@ -84,7 +86,7 @@ describe('the pool of scripts', () => {
     assert.equal(summary(await ours.run(job('o', QUICK))), '2')
   })
 
-  it('keeps hundreds of scripts loaded in one thread, and mixes none of them up', async () => {
+  it('keeps hundreds of scripts loaded in one process, and mixes none of them up', async () => {
     const ours = pool(1)
     for (let round = 0; round < 3; round += 1) {
       for (let n = 0; n < 300; n += 1) {
@@ -100,6 +102,11 @@ describe('the pool of scripts', () => {
     for (let n = 0; n < 40; n += 1)
       assert.equal(summary(await ours.run(job('o', QUICK, n, `application ${n}`))), String(n))
     assert.equal(ours.counters.loads, 1)
+  })
+
+  it('lets a script make some hundred calls within calls', async () => {
+    const deep = 'function f(n) { return n === 0 ? 0 : 1 + f(n - 1) } function Decode() { return f(700) }'
+    assert.equal(summary(await pool(1).run(job('o', deep))), '700')
   })
 
   it('keeps the scripts of others loaded when one uses up the stack', async () => {
@@ -118,7 +125,7 @@ describe('the pool of scripts', () => {
     assert.equal(ours.counters.kills, 0)
   })
 
-  it('kills a worker that does not answer, replaces it, and holds the script back', async () => {
+  it('kills a process that does not answer, replaces it, and holds the script back', async () => {
     const clock = new StandingClock()
     const ours = pool(1, clock)
     const stuck = ours.run(job('o', UNSTOPPABLE))
@@ -134,6 +141,19 @@ describe('the pool of scripts', () => {
     const again = await ours.run(job('o', UNSTOPPABLE))
     assert.equal(summary(again), 'script_quarantined')
     assert.equal(summary(await ours.run(job('o', QUICK))), '2', 'another script of the application runs')
+  })
+
+  it('kills it by the clock of the machine as well, in time, and it is gone', async () => {
+    const ours = new ScriptPool({ workers: 1, clock: systemClock, log: silentLogger })
+    pools.push(ours)
+    assert.equal(summary(await ours.run(job('o', QUICK))), '2')
+    const stuck = await ours.run(job('o', UNSTOPPABLE))
+    const { durationMs } = stuck
+    assert.equal(summary(stuck), 'time_exceeded')
+    assert.ok(durationMs >= HARD_TIME_MS && durationMs < 2 * HARD_TIME_MS, `${durationMs} ms`)
+    assert.equal(summary(await ours.run(job('p', QUICK))), '2')
+    assert.equal(ours.counters.kills, 1)
+    await ours.close()
   })
 
   it('does not run what waits for a script that is held back meanwhile', async () => {
@@ -179,7 +199,7 @@ describe('the pool of scripts', () => {
     assert.equal(ours.counters.kills, 0)
   })
 
-  it('leaves a thread to the others, however many organizations have endless scripts', async () => {
+  it('leaves a process to the others, however many organizations have endless scripts', async () => {
     const clock = new StandingClock()
     const ours = pool(2, clock)
     const hostile = ['a', 'b', 'c']
@@ -207,9 +227,13 @@ describe('the pool of scripts', () => {
   it('runs no script of an organization that has used its time, until time has passed; others go on', async () => {
     const clock = new StandingClock()
     const ours = pool(2, clock, 15)
-    // Two endless runs are more than ten seconds of 15 ms: the third does not run.
-    const runs = [0, 1, 2].map((n) => ours.run(job('o', ENDLESS, 2, `endless ${n}`)))
-    assert.deepEqual((await Promise.all(runs)).map(summary), ['time_exceeded', 'time_exceeded', 'codec_time_used'])
+    // Two endless runs are more than ten seconds of 15 ms, and some more on a busy processor.
+    let ran = 0
+    while (ours.time.hasTime('o') && ran < 20) {
+      assert.equal(summary(await ours.run(job('o', ENDLESS, 2, `endless ${ran}`))), 'time_exceeded')
+      ran += 1
+    }
+    assert.ok(ran >= 2)
     assert.equal(summary(await ours.run(job('o', QUICK))), 'codec_time_used')
     assert.equal(ours.time.hasTime('o'), false)
     assert.equal(summary(await ours.run(job('victim', QUICK))), '2')
@@ -217,14 +241,14 @@ describe('the pool of scripts', () => {
     assert.equal(summary(await ours.run(job('o', QUICK))), '2')
   })
 
-  it('charges an organization for the thread that its script made end', async () => {
+  it('charges an organization for the process that its script made end', async () => {
     const clock = new StandingClock()
     const ours = pool(1, clock, 100)
     const stuck = ours.run(job('o', UNSTOPPABLE))
     await clock.awaited(HARD_TIME_MS)
     clock.advance(HARD_TIME_MS)
     assert.equal(summary(await stuck), 'time_exceeded')
-    assert.equal(ours.time.msPerSecond('o'), 110)
+    assert.equal(ours.time.msPerSecond('o'), 115)
     assert.equal(summary(await ours.run(job('o', QUICK))), 'codec_time_used')
   })
 
@@ -259,17 +283,37 @@ describe('the pool of scripts', () => {
     assert.deepEqual([ours.counters.workers, ours.counters.runs], [0, 0])
   })
 
-  it('fails what waits where no worker starts in time, and tries again with the next job', async () => {
+  it('fails what waits where no process starts in time, and tries again with the next job', async () => {
     const clock = new StandingClock()
     const ours = pool(1, clock)
     const waiting = ours.run(job('o', QUICK))
-    await clock.awaited(WORKER_START_MS)
-    clock.advance(WORKER_START_MS)
+    await clock.awaited(PROCESS_START_MS)
+    clock.advance(PROCESS_START_MS)
     assert.equal(summary(await waiting), 'engine_failed')
     assert.equal(summary(await ours.run(job('o', QUICK))), '2')
   })
 
-  it('does not keep the process alive', () => {
+  it('ends with the process that has it, even in the middle of a script that nothing stops', async () => {
+    const source = `
+      import { ScriptPool } from ${JSON.stringify(fileURLToPath(new URL('./script-pool.ts', import.meta.url)))}
+      const after = (ms) => {
+        if (ms === ${HARD_TIME_MS}) setImmediate(() => console.log('handed'))
+        return () => {}
+      }
+      const log = { debug() {}, info() {}, warn() {}, error() {} }
+      const pool = new ScriptPool({ workers: 1, clock: { steady: () => 0, after }, log })
+      await pool.run(${JSON.stringify(job('o', UNSTOPPABLE))})`
+    const parent = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    await once(parent.stdout, 'data')
+    // The script's process has the error output of its parent: it ends when both are gone.
+    const closed = once(parent, 'close')
+    parent.kill('SIGKILL')
+    assert.deepEqual(await closed, [null, 'SIGKILL'])
+  })
+
+  it('does not keep the process alive that has it', () => {
     const source = `
       import { ScriptPool } from ${JSON.stringify(fileURLToPath(new URL('./script-pool.ts', import.meta.url)))}
       const clock = { steady: () => 0, after: (ms, run) => { const t = setTimeout(run, ms); return () => clearTimeout(t) } }

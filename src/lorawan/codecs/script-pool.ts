@@ -1,14 +1,14 @@
 /**
- * The threads in which tenants' scripts run. They start with the first job and take one job at a
- * time. A thread whose job does not come to an end is killed and replaced. `FairQueue` decides
- * which job is next.
+ * The processes in which tenants' scripts run. They start with the first job and take one job at a
+ * time. A process whose job does not come to an end is killed and replaced: nothing else stops
+ * every loop under every runtime. `FairQueue` decides which job is next.
  */
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
 import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
+import { startHelper } from '../../helper-process.ts'
+import type { HelperProcess } from '../../helper-process.ts'
+import { programFile } from '../../installation.ts'
 import type { Logger } from '../../logger.ts'
 import { CodecTime } from './codec-time.ts'
 import { FairQueue } from './fair-queue.ts'
@@ -24,12 +24,13 @@ import {
   MAXIMUM_WAITING_KIB,
   MAXIMUM_WAITING_KIB_PER_APPLICATION,
   MAXIMUM_WAITING_KIB_PER_ORGANIZATION,
-  THREAD_COST_MS,
-  WORKER_START_MS,
+  PROCESS_COST_MS,
+  PROCESS_HEAP_MB,
+  PROCESS_START_MS,
 } from './script-limits.ts'
 import { scriptFault } from './script-outcome.ts'
 import type { ScriptOutcome } from './script-outcome.ts'
-import type { WorkerJob, WorkerMessage, WorkerStart } from './script-worker.ts'
+import type { ProcessJob, ProcessMessage } from './script-process.ts'
 
 /** A script to be run for an application. */
 export interface ScriptJob {
@@ -41,22 +42,23 @@ export interface ScriptJob {
   readonly call: ScriptCall
 }
 
-/** The outcome of a job, and how long the worker was busy with it. */
+/** The outcome of a job, and how long the process was busy with it. */
 export interface ScriptRun {
   readonly outcome: ScriptOutcome
   readonly durationMs: number
 }
 
 /**
- * Time, as the pool needs it. Whole milliseconds are enough: the workers measure their own jobs,
- * and the pool measures only the threads that it kills.
+ * Time, as the pool needs it. Whole milliseconds are enough: the processes measure their own
+ * jobs, and the pool measures only those that it kills.
  */
 export type PoolClock = Pick<Clock, 'steady' | 'after'>
 
 export interface ScriptPoolOptions {
   /**
-   * Threads at most. Where there are several, an organization never has all of them at a time, and
-   * organizations with slow scripts never have all of them together. So one is left for the others.
+   * Processes at most. Where there are several, an organization never has all of them at a time,
+   * and organizations with slow scripts never have all of them together. So one is left for the
+   * others.
    */
   readonly workers: number
   /**
@@ -75,16 +77,16 @@ interface KnownScript {
   readonly digest: string
 }
 
-type FinishedMessage = Extract<WorkerMessage, { readonly kind: 'finished' }>
+type FinishedMessage = Extract<ProcessMessage, { readonly kind: 'finished' }>
 
 interface WaitingJob extends ScriptJob {
   readonly digest: string
   readonly resolve: (run: ScriptRun) => void
 }
 
-/** A thread, with the scripts that it has loaded. */
-interface Thread {
-  readonly worker: Worker
+/** A process, with the scripts that it has loaded. */
+interface ScriptProcess {
+  readonly helper: HelperProcess<ProcessJob>
   readonly scripts: LoadedScripts
   state: 'starting' | 'idle' | 'busy'
   taken: TakenJob<WaitingJob> | undefined
@@ -92,18 +94,9 @@ interface Thread {
   callOff: () => void
 }
 
-/** The file is beside this one. In a build both have another ending. */
-const WORKER_FILE = new URL(
-  import.meta.url.endsWith('.ts') ? './script-worker.ts' : './script-worker.js',
-  import.meta.url,
-)
+const PROGRAM = programFile('src/lorawan/codecs/script-process')
 
-const ENGINE_FILE = fileURLToPath(import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm'))
-
-/** The JavaScript beside the engine needs little. The engine's memory does not count here. */
-const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 }
-
-/** A bounded pool of threads that keeps the process alive only while a job runs. */
+/** A bounded pool of processes that keep this process alive only while a job runs. */
 export class ScriptPool {
   /** For telemetry; `waiting` and `workers` are current. */
   readonly counters = { runs: 0, loads: 0, failures: 0, timeouts: 0, kills: 0, refusals: 0, waiting: 0, workers: 0 }
@@ -113,13 +106,12 @@ export class ScriptPool {
   readonly #queue: FairQueue<WaitingJob>
   readonly #quarantine: Quarantine
   readonly #time: CodecTime
-  readonly #threads = new Set<Thread>()
+  readonly #processes = new Set<ScriptProcess>()
   readonly #ending = new Set<Promise<unknown>>()
   readonly #known = new BoundedCache<KnownScript>(MAXIMUM_KNOWN_SCRIPTS, {
     maximum: MAXIMUM_KNOWN_SCRIPT_LENGTH,
     sizeOf: ({ text }) => text.length,
   })
-  #wasm: Promise<WebAssembly.Module> | undefined
   #isStarting = false
   #isClosed = false
 
@@ -162,12 +154,12 @@ export class ScriptPool {
     return promise
   }
 
-  /** Ends all threads. Waiting and running jobs fail as `shutting_down`. */
+  /** Ends all processes. Waiting and running jobs fail as `shutting_down`. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#failWaiting('shutting_down', 'the service is shutting down')
-    for (const thread of this.#threads) {
-      this.#end(thread, scriptFault('shutting_down', 'the service is shutting down'))
+    for (const one of this.#processes) {
+      this.#end(one, scriptFault('shutting_down', 'the service is shutting down'))
     }
     await Promise.allSettled(this.#ending)
   }
@@ -200,7 +192,7 @@ export class ScriptPool {
   #dispatch(): void {
     const maximumOfSlow = this.#maximumOfSlow()
     for (;;) {
-      const idle = [...this.#threads].filter(({ state }) => state === 'idle')
+      const idle = [...this.#processes].filter(({ state }) => state === 'idle')
       const [first] = idle
       if (first === undefined) break
       const taken = this.#queue.next(maximumOfSlow)
@@ -215,106 +207,108 @@ export class ScriptPool {
       this.#hand(idle.find(({ scripts }) => scripts.has(taken.job.digest)) ?? first, taken)
     }
     this.counters.waiting = this.#queue.size
-    if (this.#isStarting || this.#threads.size >= this.#maximum) return
-    if (this.#queue.hasNext(Math.max(1, this.#maximum - 1))) void this.#start()
+    if (this.#isStarting || this.#processes.size >= this.#maximum) return
+    if (this.#queue.hasNext(Math.max(1, this.#maximum - 1))) this.#start()
   }
 
   /**
-   * Jobs that slow organizations may run together. One thread that is ready is left for the others,
-   * so that these need not even wait for the start of a thread.
+   * Jobs that slow organizations may run together. One process that is ready is left for the
+   * others, so that these need not even wait for the start of a process.
    */
   #maximumOfSlow(): number {
     if (this.#maximum === 1) return 1
     let ready = 0
-    for (const { state } of this.#threads) if (state !== 'starting') ready += 1
+    for (const { state } of this.#processes) if (state !== 'starting') ready += 1
     return ready - 1
   }
 
-  async #start(): Promise<void> {
+  #start(): void {
     this.#isStarting = true
+    let started: ScriptProcess | undefined
     try {
-      this.#wasm ??= readFile(ENGINE_FILE).then((bytes) => WebAssembly.compile(bytes))
-      const start: WorkerStart = { wasm: await this.#wasm }
-      if (this.#isClosed) return
-      // Only the engine's code is handed down to the thread, nothing else of the process.
-      const worker = new Worker(WORKER_FILE, {
-        name: 'codecs',
-        workerData: start,
-        env: {},
-        argv: [],
-        execArgv: [],
-        resourceLimits: RESOURCE_LIMITS,
+      const helper = startHelper<ProcessJob, ProcessMessage>({
+        program: PROGRAM,
+        heapMb: PROCESS_HEAP_MB,
+        onMessage: (message) => {
+          if (started === undefined || !this.#processes.has(started)) return
+          if (message.kind === 'started') this.#started(started)
+          else this.#finished(started, message)
+        },
+        onEnd: (reason) => {
+          if (started !== undefined && this.#processes.has(started)) this.#ended(started, reason)
+        },
       })
-      this.#watch(worker)
+      started = this.#watch(helper)
     } catch (error) {
       this.#isStarting = false
-      this.#wasm = undefined
       this.#log.error({ error }, 'codec_worker.start_failed')
       this.#failWaiting('engine_failed', 'the engine for scripts could not be started')
     }
   }
 
-  #watch(worker: Worker): void {
-    const thread: Thread = {
-      worker,
+  #watch(helper: HelperProcess<ProcessJob>): ScriptProcess {
+    const started: ScriptProcess = {
+      helper,
       scripts: new LoadedScripts(),
       state: 'starting',
       taken: undefined,
       startedMs: this.#clock.steady(),
       callOff: () => {},
     }
-    this.#threads.add(thread)
-    this.counters.workers = this.#threads.size
-    thread.callOff = this.#clock.after(WORKER_START_MS, () => this.#startFailed(thread, new Error('it took too long')))
-    worker.on('message', (message: WorkerMessage) => {
-      if (!this.#threads.has(thread)) return
-      if (message.kind === 'started') this.#started(thread)
-      else this.#finished(thread, message)
-    })
-    worker.on('error', (error) => {
-      if (!this.#threads.has(thread)) return
-      if (thread.state === 'starting') this.#startFailed(thread, error)
-      else this.#end(thread, scriptFault('engine_failed', 'the script made its engine fail'))
-    })
+    this.#processes.add(started)
+    this.counters.workers = this.#processes.size
+    started.callOff = this.#clock.after(PROCESS_START_MS, () =>
+      this.#startFailed(started, new Error('it took too long')),
+    )
+    return started
   }
 
-  #started(thread: Thread): void {
+  /** The process has ended, and the pool has not ended it. */
+  #ended(one: ScriptProcess, error: Error): void {
+    if (one.state === 'starting') {
+      this.#startFailed(one, error)
+      return
+    }
+    this.#log.warn({ error, codec: one.taken?.job.key }, 'codec_worker.ended')
+    this.#end(one, scriptFault('engine_failed', 'the script made its engine fail'))
+  }
+
+  #started(one: ScriptProcess): void {
     this.#isStarting = false
-    thread.callOff()
-    thread.state = 'idle'
-    thread.worker.unref()
+    one.callOff()
+    one.state = 'idle'
+    one.helper.release()
     this.#dispatch()
   }
 
-  #startFailed(thread: Thread, error: unknown): void {
+  #startFailed(one: ScriptProcess, error: unknown): void {
     this.#isStarting = false
     this.#log.error({ error }, 'codec_worker.start_failed')
     this.#failWaiting('engine_failed', 'the engine for scripts could not be started')
-    this.#end(thread, undefined)
+    this.#end(one, undefined)
   }
 
-  #hand(thread: Thread, taken: TakenJob<WaitingJob>): void {
-    thread.state = 'busy'
-    thread.taken = taken
-    thread.startedMs = this.#clock.steady()
-    thread.callOff = this.#clock.after(HARD_TIME_MS, () => this.#kill(thread))
-    thread.worker.ref()
+  #hand(one: ScriptProcess, taken: TakenJob<WaitingJob>): void {
+    one.state = 'busy'
+    one.taken = taken
+    one.startedMs = this.#clock.steady()
+    one.callOff = this.#clock.after(HARD_TIME_MS, () => this.#kill(one))
+    one.helper.hold()
     const { script, digest, call } = taken.job
-    const { slot, isNew, dropped } = thread.scripts.use(digest)
-    const job: WorkerJob = { slot, script: isNew ? script : undefined, call, dropped }
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-    thread.worker.postMessage(job)
+    const { slot, isNew, dropped } = one.scripts.use(digest)
+    const job: ProcessJob = { slot, script: isNew ? script : undefined, call, dropped }
+    one.helper.send(job)
   }
 
-  #finished(thread: Thread, { outcome, durationMs, processorMs, sizeBytes, wasLoaded }: FinishedMessage): void {
-    thread.callOff()
-    thread.state = 'idle'
-    thread.worker.unref()
-    const { taken } = thread
-    thread.taken = undefined
+  #finished(one: ScriptProcess, { outcome, durationMs, processorMs, sizeBytes, wasLoaded }: FinishedMessage): void {
+    one.callOff()
+    one.state = 'idle'
+    one.helper.release()
+    const { taken } = one
+    one.taken = undefined
     if (wasLoaded) this.counters.loads += 1
     if (taken !== undefined) {
-      thread.scripts.ran(taken.job.digest, sizeBytes)
+      one.scripts.ran(taken.job.digest, sizeBytes)
       this.#time.spend(taken.organizationId, processorMs, wasLoaded)
       this.#settle(taken, outcome, durationMs)
     }
@@ -332,32 +326,32 @@ export class ScriptPool {
     taken.job.resolve({ outcome, durationMs })
   }
 
-  #kill(thread: Thread): void {
-    const { taken } = thread
+  #kill(one: ScriptProcess): void {
+    const { taken } = one
     this.counters.kills += 1
     if (taken !== undefined) {
       const { organizationId, key, script } = taken.job
-      // With the strike for its outcome these are three: replacing a worker costs some 50 ms more.
+      // With the strike for its outcome these are three: replacing a process costs some time more.
       this.#quarantine.strike(key, script, 2)
       this.#log.warn({ organizationId, codec: key, durationMs: HARD_TIME_MS }, 'codec_worker.killed')
     }
-    this.#end(thread, scriptFault('time_exceeded', `the script did not stop within ${HARD_TIME_MS} ms`))
+    this.#end(one, scriptFault('time_exceeded', `the script did not stop within ${HARD_TIME_MS} ms`))
   }
 
-  /** Takes the thread out of the pool. Its job, if it has one, ends with the outcome. */
-  #end(thread: Thread, outcome: ScriptOutcome | undefined): void {
-    thread.callOff()
-    this.#threads.delete(thread)
-    this.counters.workers = this.#threads.size
-    if (thread.state === 'starting') this.#isStarting = false
-    const ended = thread.worker.terminate()
+  /** Takes the process out of the pool. Its job, if it has one, ends with the outcome. */
+  #end(one: ScriptProcess, outcome: ScriptOutcome | undefined): void {
+    one.callOff()
+    this.#processes.delete(one)
+    this.counters.workers = this.#processes.size
+    if (one.state === 'starting') this.#isStarting = false
+    const ended = one.helper.kill()
     this.#ending.add(ended)
     void ended.finally(() => this.#ending.delete(ended))
-    const { taken } = thread
-    thread.taken = undefined
+    const { taken } = one
+    one.taken = undefined
     if (taken !== undefined && outcome !== undefined) {
-      const durationMs = this.#clock.steady() - thread.startedMs
-      this.#time.spend(taken.organizationId, durationMs + THREAD_COST_MS)
+      const durationMs = this.#clock.steady() - one.startedMs
+      this.#time.spend(taken.organizationId, durationMs + PROCESS_COST_MS)
       this.#settle(taken, outcome, durationMs)
     }
     if (!this.#isClosed) this.#dispatch()

@@ -5,6 +5,7 @@ import type { Logger } from '../../logger.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { DeviceSightings } from './device-sightings.ts'
 import type { DeviceSighting } from './device-sightings.ts'
+import { Topic } from '../../mqtt/topic.ts'
 import { commandTopic, eventTopic } from '../topics.ts'
 import type { PublishedEventKind } from '../topics.ts'
 
@@ -35,9 +36,15 @@ beforeEach(() => {
   })
 })
 
-function see(devEui: string, kind: PublishedEventKind = 'up', payload: object = {}): void {
+/** Each topic has one object, whoever observes its events. */
+const topics = new Map<string, Topic>()
+
+function see(devEui: string, kind: PublishedEventKind = 'up', payload: object = {}, ownedAtMs = 0): void {
   nowMs += 1
-  sightings.observe({ topicName: eventTopic('5', devEui, kind), payload: Buffer.from(JSON.stringify(payload)) })
+  const topicName = eventTopic('5', devEui, kind)
+  const topic = topics.get(topicName) ?? new Topic(topicName)
+  topics.set(topicName, topic)
+  sightings.observe({ topic, topicName, payload: Buffer.from(JSON.stringify(payload)), ownedAtMs })
 }
 
 const devEuiOf = (number: number): string => number.toString(16).padStart(16, '0')
@@ -76,7 +83,7 @@ describe('the sightings of devices', () => {
     see(ONE, 'ack', { acknowledged: false })
     const payload = Buffer.from('{}')
     for (const topicName of [commandTopic('5', ONE), 'anything', `application/5/device/${ONE}/event/other`]) {
-      sightings.observe({ topicName, payload })
+      sightings.observe({ topic: new Topic(topicName), topicName, payload, ownedAtMs: 0 })
     }
     await sightings.flush()
     assert.deepEqual(written, [])
@@ -227,5 +234,36 @@ describe('the sightings of devices', () => {
       written.map((batch) => batch.map(({ devEui }) => devEui)),
       [[ONE], [ONE, TWO], [ONE, TWO]],
     )
+  })
+})
+
+describe('a topic that holds its device', () => {
+  it('finds a device anew that was forgotten after a silent minute', async () => {
+    see(ONE)
+    await sightings.flush()
+    nowMs += 60_000
+    // The rest is over, and nothing waits: the device is forgotten.
+    await sightings.flush()
+    assert.equal(sightings.heardAtMs(ONE), undefined)
+    see(ONE)
+    assert.equal(sightings.heardAtMs(ONE), nowMs)
+    await sightings.flush()
+    assert.deepEqual(written.at(-1), [{ devEui: ONE, lastSeenAtMs: nowMs }])
+    assert.equal(written.length, 2)
+  })
+
+  it('tells each service of its own', async () => {
+    see(ONE)
+    const first = sightings
+    sightings = new DeviceSightings({
+      recordSeen: async () => {},
+      clock: { now: () => nowMs, steady: () => nowMs as SteadyMs },
+      log: silentLogger,
+    })
+    see(ONE)
+    assert.equal(sightings.heardAtMs(ONE), nowMs)
+    assert.equal(first.heardAtMs(ONE), nowMs - 1)
+    see(ONE, 'up', {}, 1_800_000_000_000)
+    assert.equal(sightings.heardAtMs(ONE), 1_800_000_000_000, 'the log says when it took the event')
   })
 })

@@ -8,7 +8,8 @@ import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { deviceStateOf } from '../events.ts'
 import type { DeviceState } from '../events.ts'
-import { parseTopic } from '../topics.ts'
+import { knownTopic } from './known-topic.ts'
+import type { KnownTopic } from './known-topic.ts'
 
 /**
  * The newest state of a device. A member that is left out is not known from the events since the
@@ -49,17 +50,23 @@ const MAXIMUM_ROWS_OF_A_WRITE = 10_000
 const MAXIMUM_DEVICES = 200_000
 
 /** A device that was heard of within the last minute. */
-interface HeardDevice {
+export interface HeardDevice {
+  /** The one that heard it. */
+  readonly keeper: DeviceSightings
   readonly devEui: string
   /** The sighting that is not written yet. */
-  waiting: DeviceSighting | undefined
+  waiting: WaitingSighting | undefined
   /** When the device was last heard of, as the last write has it; 0 before the first write. */
   writtenAtMs: number
   /**
    * The write after which the device rests; undefined while the device waits for the next write.
    */
   restsAfter: Write | undefined
+  /** True once the keeper has forgotten it: topics that hold it must ask again. */
+  isForgotten: boolean
 }
+
+type WaitingSighting = { -readonly [Member in keyof DeviceSighting]: DeviceSighting[Member] }
 
 /** A write, with the devices that rest after it. */
 interface Write {
@@ -94,19 +101,26 @@ export class DeviceSightings implements PublishObserver {
   }
 
   /** Notes the sighting of the device in an event. Other messages are ignored. */
-  observe({ topicName, payload }: RoutedMessage): void {
-    const topic = parseTopic(topicName)
-    if (topic?.kind !== 'event') return
-    const state = deviceStateOf(topic.eventKind, payload, this.#clock.now())
-    if (state === undefined) return
-    const device = this.#devices.get(topic.devEui)
-    if (device === undefined) {
-      this.#heardFirst(topic.devEui, state)
+  observe({ topic, payload, ownedAtMs }: RoutedMessage): void {
+    const known = knownTopic(topic)
+    const { parsed } = known
+    if (parsed?.kind !== 'event') return
+    const { devEui, eventKind } = parsed
+    const receivedAtMs = ownedAtMs === 0 ? this.#clock.now() : ownedAtMs
+    const device = this.#deviceOf(known, devEui)
+    if (eventKind === 'up' && device?.waiting !== undefined) {
+      device.waiting.lastSeenAtMs = receivedAtMs
       return
     }
-    if (device.waiting === undefined) device.waiting = { devEui: device.devEui, ...state }
+    const state = deviceStateOf(eventKind, payload, receivedAtMs)
+    if (state === undefined) return
+    if (device === undefined) {
+      this.#heardFirst(devEui, state)
+      return
+    }
+    if (device.waiting === undefined) device.waiting = { devEui, ...state }
     else Object.assign(device.waiting, state)
-    if (topic.eventKind === 'up' || device.restsAfter === undefined) return
+    if (eventKind === 'up' || device.restsAfter === undefined) return
     // A status or an ack goes with the next write: somebody may have asked for it.
     device.restsAfter = undefined
     this.#due.push(device)
@@ -121,12 +135,21 @@ export class DeviceSightings implements PublishObserver {
     return device && (device.waiting?.lastSeenAtMs ?? device.writtenAtMs)
   }
 
+  /** The device of the topic, if it was heard of within the last minute. */
+  #deviceOf(known: KnownTopic, devEui: string): HeardDevice | undefined {
+    const { heard } = known
+    if (heard !== undefined && heard.keeper === this && !heard.isForgotten) return heard
+    known.heard = this.#devices.get(devEui)
+    return known.heard
+  }
+
   #heardFirst(devEui: string, state: DeviceState): void {
     if (this.#devices.size >= MAXIMUM_DEVICES) {
       this.#passedOver += 1
       return
     }
-    const device = { devEui, waiting: { devEui, ...state }, writtenAtMs: 0, restsAfter: undefined }
+    const waiting = { devEui, ...state }
+    const device = { keeper: this, devEui, waiting, writtenAtMs: 0, restsAfter: undefined, isForgotten: false }
     this.#devices.set(devEui, device)
     this.#due.push(device)
     if (this.#devices.size >= MAXIMUM_DEVICES) void this.flush()
@@ -183,7 +206,7 @@ export class DeviceSightings implements PublishObserver {
         // write.
         if (device.restsAfter !== write) continue
         device.restsAfter = undefined
-        if (device.waiting === undefined) this.#devices.delete(device.devEui)
+        if (device.waiting === undefined) this.#forget(device)
         else this.#due.push(device)
       }
     }
@@ -201,6 +224,11 @@ export class DeviceSightings implements PublishObserver {
       device.restsAfter = write
       return sighting
     })
+  }
+
+  #forget(device: HeardDevice): void {
+    device.isForgotten = true
+    this.#devices.delete(device.devEui)
   }
 
   /**

@@ -3,6 +3,7 @@
  * remembered, so that an event costs no look into the registry.
  */
 import { Remembered } from '../../remembered.ts'
+import type { KnownTopic } from './known-topic.ts'
 import { DeviceTags } from './event-tags.ts'
 
 /** How the uplinks of an application are decoded. */
@@ -26,6 +27,8 @@ export interface UplinkRegistry {
    * Whether the device has tags; undefined when the answer is not at hand. Asked for each event.
    */
   hasTags(devEui: string): boolean | undefined
+  /** Another object after each change that can make an answer of `hasTags` wrong. */
+  readonly devicesVersion: object
   /** Labels that go out with every event of the device. */
   tagsOf(devEui: string): Promise<Texts>
 }
@@ -60,11 +63,11 @@ export class UplinkCodecs {
   readonly #codecs: Remembered<RegisteredCodec>
   readonly #variables: Remembered<Texts>
   readonly #tags: Remembered<DeviceTags | undefined>
-  readonly #hasTags: UplinkRegistry['hasTags']
+  readonly #registry: Pick<UplinkRegistry, 'hasTags' | 'devicesVersion'>
   readonly memories: UplinkMemories
 
   constructor(registry: UplinkRegistry) {
-    this.#hasTags = (devEui) => registry.hasTags(devEui)
+    this.#registry = registry
     this.#codecs = new Remembered({
       look: async (applicationId) => (await registry.codecOf(applicationId)) ?? NO_CODEC,
       maximum: MAXIMUM_REMEMBERED,
@@ -102,7 +105,18 @@ export class UplinkCodecs {
 
   /** False for a device that is known to have no tags. */
   mayHaveTags(devEui: string): boolean {
-    return this.#hasTags(devEui) !== false
+    return this.#registry.hasTags(devEui) !== false
+  }
+
+  /** True when events of the topic were found to be plain, and nothing has changed since. */
+  isPlain({ plainAtDevices, plainAtCodecs }: KnownTopic): boolean {
+    return plainAtCodecs === this.#codecs.version && plainAtDevices === this.#registry.devicesVersion
+  }
+
+  /** Notes that the uplinks of the topic need neither a codec nor tags, as the registry is now. */
+  notePlain(known: KnownTopic): void {
+    known.plainAtDevices = this.#registry.devicesVersion
+    known.plainAtCodecs = this.#codecs.version
   }
 
   /** Undefined for a device without tags; a Promise when they have to be looked up. */

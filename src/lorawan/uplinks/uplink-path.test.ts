@@ -3,6 +3,7 @@ import { beforeEach, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { HeldMessage, OwnMessage } from '../../broker/ports/consumer.ts'
 import { silentLogger } from '../../logger.ts'
+import { Topic } from '../../mqtt/topic.ts'
 import type { CodecFault, DecodeRequest, Decoded } from '../codecs/codecs.ts'
 import { eventTopic } from '../topics.ts'
 import type { PublishedEventKind } from '../topics.ts'
@@ -41,6 +42,7 @@ let logged: string[]
 /** Tags of the registry, by DevEUI. */
 let tags: Map<string, Readonly<Record<string, string>>>
 let tagsAtHand: (devEui: string) => boolean | undefined
+let devicesVersion: object
 let publish: (message: OwnMessage) => Promise<void>
 
 beforeEach(() => {
@@ -52,6 +54,7 @@ beforeEach(() => {
   logged = []
   tags = new Map()
   tagsAtHand = (devEui) => tags.has(devEui)
+  devicesVersion = {}
   codecs = new Map([['5', SCRIPTED]])
   publish = async ({ topicName, payload, qos }) =>
     void seen.push(`${topicName.split('/').at(-1)} ${qos} ${payload.toString()}`)
@@ -67,6 +70,9 @@ beforeEach(() => {
         return { of: devEui }
       },
       hasTags: (devEui) => tagsAtHand(devEui),
+      get devicesVersion() {
+        return devicesVersion
+      },
       tagsOf: async (devEui) => {
         looks.push(`tags ${devEui}`)
         return tags.get(devEui) ?? {}
@@ -110,6 +116,15 @@ interface Sent extends Partial<Pick<HeldMessage, 'room' | 'isShared' | 'isGone' 
 const SHARED = { room: 0, isShared: true, tenant: undefined, isGone: false, giveBack: (): boolean => false }
 const OWN = { isShared: false } as const
 
+/** Each topic has one object, whichever path its events take. */
+const topics = new Map<string, Topic>()
+
+function holds(topicName: string): boolean {
+  const topic = topics.get(topicName) ?? new Topic(topicName)
+  topics.set(topicName, topic)
+  return path.holds(topic)
+}
+
 /** An event comes in, as the broker brings it. Returns a promise when its connection waits. */
 function send(
   payload: string,
@@ -117,7 +132,7 @@ function send(
 ): Promise<void> | undefined {
   const topicName = eventTopic(applicationId, devEui, kind)
   const goOn = (completed: Buffer): void => void seen.push(name ?? completed.toString())
-  if (path.holds(topicName)) {
+  if (holds(topicName)) {
     return path.transform({ topicName, payload: Buffer.from(payload), ...SHARED, ...message }, goOn)
   }
   goOn(Buffer.from(payload))
@@ -391,6 +406,43 @@ describe('an uplink', () => {
   })
 })
 
+describe('a topic whose uplinks go on as they came', () => {
+  it('is held back as soon as its application has a codec, or its device has tags', async () => {
+    const topicName = eventTopic('5', ONE, 'up')
+    codecs.set('5', NONE)
+    await send(UPLINK)
+    await turn()
+    assert.deepEqual([holds(topicName), holds(topicName)], [false, false])
+    codecs.set('5', SCRIPTED)
+    path.memories.application.forget('5')
+    assert.equal(holds(topicName), true)
+    codecs.set('5', NONE)
+    path.memories.application.forget('5')
+    await send(UPLINK)
+    await turn()
+    assert.equal(holds(topicName), false)
+    tags.set(ONE, { floor: '3' })
+    devicesVersion = {}
+    assert.equal(holds(topicName), true)
+    tags.delete(ONE)
+    devicesVersion = {}
+    assert.equal(holds(topicName), false)
+  })
+
+  it('waits behind the held events of its device, and not once the path is closed', async () => {
+    const topicName = eventTopic('5', ONE, 'up')
+    codecs.set('5', NONE)
+    await send(UPLINK)
+    await turn()
+    assert.equal(holds(topicName), false)
+    naming = Promise.withResolvers()
+    void send('{}', { kind: 'txack', name: 'txack' })
+    assert.equal(holds(topicName), true)
+    path.close()
+    assert.equal(holds(topicName), false)
+  })
+})
+
 describe('the order of events', () => {
   it('is that in which they came for one device, of every kind; other devices’ pass', async () => {
     await known()
@@ -408,7 +460,7 @@ describe('the order of events', () => {
     decodings[0]?.fail()
     await turn()
     assert.deepEqual(seen, ['join of another', 'up 1', errorOf('it threw (line 3)'), 'status', 'up 2', 'join'])
-    assert.equal(path.holds(eventTopic('5', ONE, 'join')), false)
+    assert.equal(holds(eventTopic('5', ONE, 'join')), false)
   })
 
   it('stays though one of them fails on its way', async () => {
@@ -682,7 +734,7 @@ describe('a path that closes', () => {
     path.close()
     assert.deepEqual([given.length, seen, path.numbers().held], [WAITING + 10, [], 0])
     const topicName = eventTopic('5', ONE, 'up')
-    assert.equal(path.holds(topicName), false)
+    assert.equal(holds(topicName), false)
   })
 
   it('lets all go on as they came, without error events, and holds nothing back from then on', async () => {

@@ -8,6 +8,7 @@
  */
 import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../../broker/ports/consumer.ts'
 import type { Logger } from '../../logger.ts'
+import { Topic } from '../../mqtt/topic.ts'
 import type { Codecs } from '../codecs/codecs.ts'
 import type { CommandEvent } from '../commands/command-event.ts'
 import type { CommandEvents } from '../commands/command-events.ts'
@@ -16,6 +17,7 @@ import type { UplinkWithObject } from '../codecs/uplink-object.ts'
 import { DecodingLanes } from './decoding-lanes.ts'
 import { EventFaults } from './event-faults.ts'
 import { DeviceTags } from './event-tags.ts'
+import { knownTopic } from './known-topic.ts'
 import { parseTopic } from '../topics.ts'
 import { HeldBounds } from './uplink-path-bounds.ts'
 import type { HeldSize } from './uplink-path-bounds.ts'
@@ -123,14 +125,23 @@ export class UplinkPath implements PublishTransformer, Publisher {
     return { held: this.#bounds.messages, ...this.#numbers, ...this.#faults.numbers }
   }
 
-  holds(topicName: string): boolean {
-    const isUplink = topicName.endsWith('/event/up')
-    if (!isUplink && this.#commandEvents.wants(topicName)) return true
-    const topic = parseTopic(topicName)
-    if (topic?.kind !== 'event') return false
-    if (this.#codecs.mayHaveTags(topic.devEui)) return true
-    if (this.#isClosed || (!isUplink && this.#devices.size === 0)) return false
-    return (isUplink && this.#codecs.known(topic.applicationId)?.codec !== '') || this.#devices.has(topic.devEui)
+  holds(topic: Topic): boolean {
+    const known = knownTopic(topic)
+    const { parsed } = known
+    if (this.#codecs.isPlain(known)) return parsed !== undefined && this.#isBehind(parsed.devEui)
+    const isUplink = topic.name.endsWith('/event/up')
+    if (!isUplink && this.#commandEvents.wants(topic.name)) return true
+    if (parsed?.kind !== 'event') return false
+    if (this.#codecs.mayHaveTags(parsed.devEui)) return true
+    if (!isUplink || this.#isClosed) return this.#isBehind(parsed.devEui)
+    if (this.#codecs.known(parsed.applicationId)?.codec !== '') return true
+    this.#codecs.notePlain(known)
+    return this.#isBehind(parsed.devEui)
+  }
+
+  /** True when earlier events of the device are held back. */
+  #isBehind(devEui: string): boolean {
+    return !this.#isClosed && this.#devices.size > 0 && this.#devices.has(devEui)
   }
 
   transform(message: HeldMessage, goOn: (payload: Buffer) => void): Promise<void> | undefined {
@@ -189,7 +200,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
 
   publish(message: OwnMessage): Promise<void> {
     const { topicName, payload } = message
-    if (!this.holds(topicName)) return this.#publisher.publish(message)
+    if (!this.holds(new Topic(topicName))) return this.#publisher.publish(message)
     return new Promise((resolve, reject) => {
       const giveBack = (): boolean => {
         reject(new Error('the service is shutting down'))

@@ -1,24 +1,19 @@
 /**
- * The thread in which tenants' scripts run: one engine, the scripts that it has loaded, and one job
- * at a time. The pool decides which scripts stay loaded. It kills the thread where a script does
- * not come to an end.
+ * The process in which tenants' scripts run: one engine, the scripts that it has loaded, and one
+ * job at a time. The pool decides which scripts stay loaded. It kills the process where a script
+ * does not come to an end.
  */
-import { parentPort, workerData } from 'node:worker_threads'
+import { answerParent } from '../../helper-process.ts'
 import { ProcessorTime } from './processor-time.ts'
 import { Sandbox } from './sandbox.ts'
 import type { ScriptCall } from './sandbox.ts'
-import { ScriptEngine } from './script-engine.ts'
+import { compileEngine, ScriptEngine } from './script-engine.ts'
 import type { EngineClock } from './script-engine.ts'
 import { scriptFault } from './script-outcome.ts'
 import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
 
-/** The data that the worker is started with: the engine's code, compiled once for all workers. */
-export interface WorkerStart {
-  readonly wasm: WebAssembly.Module
-}
-
 /** One job. With `script` the slot gets a new script first. */
-export interface WorkerJob {
+export interface ProcessJob {
   readonly slot: number
   readonly script: string | undefined
   readonly call: ScriptCall
@@ -26,8 +21,8 @@ export interface WorkerJob {
   readonly dropped: readonly number[]
 }
 
-/** A message of the worker: that it has started, or the result of its job. */
-export type WorkerMessage =
+/** A message of the process: that it has started, or the result of its job. */
+export type ProcessMessage =
   | { readonly kind: 'started' }
   | {
       readonly kind: 'finished'
@@ -36,7 +31,7 @@ export type WorkerMessage =
       readonly durationMs: number
       /** Time of a processor that the job took. */
       readonly processorMs: number
-      /** Bytes that the script of the slot holds in this thread. */
+      /** Bytes that the script of the slot holds in this process. */
       readonly sizeBytes: number
       /** Whether the script was loaded for this job. */
       readonly wasLoaded: boolean
@@ -59,19 +54,22 @@ const clock: EngineClock = {
 /** Faults of loading that do not come from the script alone. The next job tries again. */
 const PASSING: ReadonlySet<ScriptFaultCode> = new Set(['time_exceeded', 'stack_exceeded', 'engine_failed'])
 
-const { wasm } = workerData as WorkerStart
+const say: (message: ProcessMessage) => void = answerParent((job) => take(job as ProcessJob))
 const slots = new Map<number, Slot>()
 /** A script that is run once before the first job; see `openWarm`. */
 const WARM_UP = 'function Decode(fPort, bytes) { return { sum: bytes[0] + fPort } }'
 const WARM_UP_INPUT = '{"fPort":1,"bytes":[1],"recvTimeMs":0,"variables":{},"object":null}'
 
+const wasm = await compileEngine()
 /** Undefined after it failed, and when no other one could be opened. */
 let engine: ScriptEngine | undefined = await openWarm()
 const processorTime = new ProcessorTime(clock.processorMs)
 /** Whether this job has loaded its script. */
 let wasLoaded = false
 
-parentPort?.on('message', (job: WorkerJob) => {
+say({ kind: 'started' })
+
+function take(job: ProcessJob): void {
   const startMs = clock.elapsedMs()
   wasLoaded = false
   const finish = (outcome: ScriptOutcome): void => {
@@ -88,8 +86,7 @@ parentPort?.on('message', (job: WorkerJob) => {
       scriptFault('engine_failed', error instanceof Error ? `the engine failed: ${error.name}` : 'the engine failed'),
     )
   })
-})
-say({ kind: 'started' })
+}
 
 /**
  * Opens the first engine, and runs a script once. The first run compiles the engine, which takes
@@ -102,8 +99,8 @@ async function openWarm(): Promise<ScriptEngine> {
   return opened
 }
 
-async function run({ slot: index, script, call, dropped }: WorkerJob): Promise<ScriptOutcome> {
-  for (const one of dropped) slots.delete(one)
+async function run({ slot: index, script, call, dropped }: ProcessJob): Promise<ScriptOutcome> {
+  for (const one of dropped) forget(one)
   if (script !== undefined) slots.set(index, { script, loaded: undefined })
   const slot = slots.get(index)
   if (slot === undefined) return scriptFault('engine_failed', 'the script is not loaded')
@@ -120,6 +117,12 @@ async function run({ slot: index, script, call, dropped }: WorkerJob): Promise<S
   return outcome
 }
 
+function forget(index: number): void {
+  const loaded = slots.get(index)?.loaded
+  if (loaded instanceof Sandbox) loaded.release()
+  slots.delete(index)
+}
+
 function load(into: ScriptEngine, script: string): Sandbox | ScriptFault {
   wasLoaded = true
   const result = Sandbox.load(into, script)
@@ -130,11 +133,8 @@ function load(into: ScriptEngine, script: string): Sandbox | ScriptFault {
 function loseEngine(): void {
   engine = undefined
   for (const slot of slots.values()) {
-    if (slot.loaded instanceof Sandbox) slot.loaded = undefined
+    if (!(slot.loaded instanceof Sandbox)) continue
+    slot.loaded.release()
+    slot.loaded = undefined
   }
-}
-
-function say(message: WorkerMessage): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-  parentPort?.postMessage(message)
 }
