@@ -19,8 +19,11 @@ import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** The time for the header of the PROXY protocol. Stops connections that never send all of it. */
 const HEADER_TIMEOUT_MS = 10_000
-/** The time from a connection's arrival to its turn. Stops a crowd that waits for ever. */
-const WAITING_TIMEOUT_MS = 10_000
+/**
+ * The time from a connection's arrival to its turn: ten thousand clients that come back at once
+ * wait for several seconds. Stops a crowd that waits for ever.
+ */
+const WAITING_TIMEOUT_MS = 30_000
 /** The time for the TLS handshake. Stops connections that say nothing, or half of a ClientHello. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
 /**
