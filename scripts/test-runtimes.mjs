@@ -21,6 +21,9 @@ export const NODE_ALONE = {
   'test/documentation/snippets.test.ts': 'Bun has no stripTypeScriptTypes of node:module',
 }
 
+/** The slowest files and folders, the slowest first. */
+const SLOW = ['test/network-servers/', 'test/console/', 'test/neighbours/', 'test/e2e/', 'src/http/']
+
 /**
  * Divides test files, as paths from the root, among the runtimes. A file may be in both lists.
  * @param {readonly string[]} files
@@ -28,9 +31,18 @@ export const NODE_ALONE = {
  */
 export function runtimesOf(files) {
   return {
-    bun: files.filter((file) => NODE_ALONE[file] === undefined),
+    bun: files.filter((file) => NODE_ALONE[file] === undefined).toSorted((a, b) => rankOf(a) - rankOf(b)),
     node: files.filter((file) => NODE_ALONE[file] !== undefined || isCore(file)),
   }
+}
+
+/**
+ * Files that take minutes come first: as the last ones they would run alone, beside an idle processor.
+ * @param {string} file
+ */
+function rankOf(file) {
+  const rank = SLOW.findIndex((part) => file.startsWith(part))
+  return rank === -1 ? SLOW.length : rank
 }
 
 /** @param {string} file */
