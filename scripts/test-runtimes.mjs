@@ -37,7 +37,8 @@ export function runtimesOf(files) {
 }
 
 /**
- * Files that take minutes come first: as the last ones they would run alone, beside an idle processor.
+ * Files that take minutes come first: as the last ones they would run alone, beside an idle
+ * processor.
  * @param {string} file
  */
 function rankOf(file) {
