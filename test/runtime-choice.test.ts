@@ -96,9 +96,9 @@ console.log(JSON.stringify({ isBun: versions.bun !== undefined, execArgv, args: 
 /** Starts the launcher of the folder, whose packages are ours, with `folder/home` as its home. */
 async function start(environment: Readonly<Record<string, string>> = {}): Promise<ProgramEnd> {
   await cp(join(root, 'bin'), join(folder, 'bin'), { recursive: true })
-  await mkdir(join(folder, 'dist', 'src'), { recursive: true })
+  await mkdir(join(folder, 'dist', 'program'), { recursive: true })
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-  await writeFile(join(folder, 'dist', 'src', 'main.js'), REPORTER)
+  await writeFile(join(folder, 'dist', 'program', 'main.js'), REPORTER)
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   const home = join(folder, 'home')
   await mkdir(home)
