@@ -22,7 +22,8 @@ export default defineConfig({
   ssr: {
     target: 'node',
     noExternal: true,
-    // It looks for its native part beside its own files.
-    external: ['@node-rs/argon2'],
+    // argon2 looks for its native part beside its own files. mqtt calls `url.parse`, and a runtime
+    // warns of that everywhere but in node_modules.
+    external: ['@node-rs/argon2', 'mqtt'],
   },
 })
