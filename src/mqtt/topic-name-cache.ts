@@ -7,7 +7,7 @@ import type { Topic } from './topic.ts'
 
 /**
  * The longest name that is remembered, in bytes. With the next bound it bounds the names to some
- * 20 MB, whoever sends them.
+ * 40 MB, whoever sends them, with everything that their topics hold.
  */
 const MAXIMUM_NAME_BYTES = 128
 /** The number of names that are remembered. */
