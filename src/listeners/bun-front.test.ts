@@ -291,3 +291,18 @@ test('a proxy without a header is its own client; a malformed header ends the co
   malformed.write('PROXY NONSENSE\r\n')
   await closeOf(malformed)
 })
+
+test('a crowd of bytes behind a proxy’s header is one connection, and ends as such', onBun, async (context) => {
+  const proxies = TrustedProxies.of(['127.0.7.1'])
+  assert.ok(proxies !== undefined)
+  const admitted: string[] = []
+  const limiter = new AddressLimiter(UNBOUNDED)
+  context.mock.method(limiter, 'admit', (address: string) => admitted.push(address) > 0)
+  const { front, open } = await serve(context, { proxies, limiter })
+  const client = open('127.0.7.1')
+  await once(client, 'connect')
+  client.write(Buffer.concat([v1Header('198.51.100.1', 40_000), Buffer.alloc(8_000_000, 'x')]))
+  await closeOf(client)
+  assert.deepEqual(admitted, ['198.51.100.1'])
+  assert.equal(front.open, 0)
+})

@@ -95,8 +95,9 @@ export class BunFront {
 
   /** Binds the port. Throws the system's error when the port can't be had. */
   async listen({ host, port }: ListenerOptions): Promise<void> {
+    if (bun === undefined) throw new Error('a port of Bun needs Bun')
     const address = isIP(host) === 0 ? (await lookup(host)).address : host
-    this.#listener = bun?.listen({
+    this.#listener = bun.listen({
       hostname: address,
       port,
       allowHalfOpen: true,

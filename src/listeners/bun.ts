@@ -9,7 +9,6 @@ export interface BunSocket<Owner> {
   data: Owner
   readonly remoteAddress: string
   readonly remotePort: number
-  readonly localPort: number
   /** Returns the number of bytes that the system has taken; -1 on a closed socket. */
   write(bytes: Uint8Array): number
   /** Sends the end of this side (for TLS with close_notify), and goes on reading. */
@@ -18,7 +17,6 @@ export interface BunSocket<Owner> {
   terminate(): void
   pause(): void
   resume(): void
-  setNoDelay(isEnabled: boolean): boolean
   /**
    * Begins TLS on a TCP socket. Returns the socket beneath and the TLS socket. Afterwards only the
    * TLS socket is to be used: the socket beneath can't be closed.

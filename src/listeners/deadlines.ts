@@ -31,10 +31,6 @@ export class Deadlines<Item> {
     this.#options = options
   }
 
-  get size(): number {
-    return this.#endsAt.size
-  }
-
   add(item: Item): void {
     const { maximum, clock, durationMs } = this.#options
     if (this.#endsAt.size >= maximum) this.#cutOldest()
