@@ -174,7 +174,7 @@ export class Broker implements Publisher, Dispatcher {
   async start(): Promise<void> {
     const { delivery, retained, clock, counters, log, store } = this
     const engine = this.engine
-    await engine.open(delivery.readers)
+    await engine.open(delivery.readers, this.#router)
     delivery.start()
     if (store === undefined) return
     this.#cleaning?.lookAtAll()

@@ -4,8 +4,10 @@
  * on disk, synced, before `committed` is called. docs/decisions/0005 says why it is not a database.
  */
 import assert from 'node:assert'
+import { NOBODY_FOLLOWS } from '../broker/ports/engine.ts'
 import type {
   AppendRequest,
+  Arrivals,
   Engine,
   EngineHealth,
   EngineUsage,
@@ -144,7 +146,7 @@ export class EmbeddedEngine implements Engine {
    * Opens the log. Ignores the readers, because retention goes by age and size alone. Damaged
    * records are logged and left out. Throws `LogDirectoryError` and the disk's errors.
    */
-  async open(_readers?: LogReaders): Promise<void> {
+  async open(_readers?: LogReaders, arrivals: Arrivals = NOBODY_FOLLOWS): Promise<void> {
     assert(this.#opened === undefined, 'an engine is opened once')
     const { disk, directory } = this.#options
     const startedAt = this.#clock.steady()
@@ -153,7 +155,7 @@ export class EmbeddedEngine implements Engine {
     const logger = this.#logger
     const recovered = await recoverLog({ disk, directory, format, logger, purpose: 'open', accounts })
     await openShares({ disk, directory: logDirectoryOf(directory), segments: recovered.segments, accounts })
-    this.#opened = this.#assemble(recovered, format, accounts)
+    this.#opened = this.#assemble(recovered, format, { accounts, arrivals })
     const { segments, cutBytes, damages, state } = recovered
     const durationMs = this.#clock.steady() - startedAt
     const fields = { segments: segments.length, stateKeys: state.size, cutBytes, damages: damages.length, durationMs }
@@ -243,7 +245,11 @@ export class EmbeddedEngine implements Engine {
     return this.#opened
   }
 
-  #assemble(recovered: RecoveredLog, { seal }: LogFormat, accounts: Accounts): Opened {
+  #assemble(
+    recovered: RecoveredLog,
+    { seal }: LogFormat,
+    { accounts, arrivals }: { readonly accounts: Accounts; readonly arrivals: Arrivals },
+  ): Opened {
     const { disk, directory } = this.#options
     const logger = this.#logger
     const { segments, tails, state } = recovered
@@ -298,6 +304,7 @@ export class EmbeddedEngine implements Engine {
       state,
       newSegments,
       accounts,
+      arrivals,
       tails,
       maximumWaitingBytes: this.#options.waitingBytes ?? 64 * MIB,
       gatherMs: this.#options.gatherMs ?? 2,

@@ -1,21 +1,30 @@
 /** The behaviour that every engine has: one suite, which each engine passes. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Engine, StateRequest } from '../broker/ports/engine.ts'
-import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
+import type { Arrivals, Engine, StateRequest } from '../broker/ports/engine.ts'
+import type { Message } from '../broker/ports/message.ts'
 import type { TestClock } from '../clock.testing.ts'
+import { append, changesOf, loadAll, messageOf, readAll, scanAll, texts, write } from './engine-client.testing.ts'
 
 /** An open engine that keeps about `maximumBytes` of messages, even though no reader needs them. */
 export interface EngineFixture {
   readonly engine: Engine
-  readonly clock: TestClock
+  /** The time that the log notes for its messages, ms since 1970. */
+  readonly now: () => number
+  /** Lets time go on, so that the next message is owned at a later time. */
+  readonly tick: () => Promise<void>
   /** Runs the retention that is due. */
   readonly retain: () => Promise<void>
   /** Opens the data that the engine left when it was closed; undefined: it leaves none. */
   readonly reopen: (() => Promise<Engine>) | undefined
 }
 
-export type MakeEngine = (options: { readonly retainedBytes: number }) => Promise<EngineFixture>
+export interface EngineWishes {
+  readonly retainedBytes: number
+  readonly arrivals?: Arrivals
+}
+
+export type MakeEngine = (options: EngineWishes) => Promise<EngineFixture>
 
 const AMPLE = 64 * 1_048_576
 
@@ -41,15 +50,24 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
       const { engine } = await make({ retainedBytes: AMPLE })
       const order: string[] = []
       const all = [1, 2, 1, 1, 2].map((partition, number) =>
-        append(engine, partition, messageOf('a/b', `m${number}`)).then((offset) =>
-          order.push(`${partition}:${offset}`),
-        ),
+        append(engine, partition, messageOf('a/b', `m${number}`)).then((offset) => {
+          order.push(`m${number}`)
+          return offset
+        }),
       )
       assert.deepEqual(order, [], 'never within the call')
-      await Promise.all(all)
-      assert.deepEqual(order, ['1:0', '2:0', '1:1', '1:2', '2:1'])
-      assert.deepEqual(texts((await readAll(engine, 1)).messages), ['m0', 'm2', 'm3'])
-      assert.deepEqual([engine.tail(0), engine.tail(1), engine.tail(2)], [0, 3, 2])
+      const [m0, m1, m2, m3, m4] = (await Promise.all(all)) as [number, number, number, number, number]
+      assert.deepEqual(order, ['m0', 'm1', 'm2', 'm3', 'm4'])
+      const first = await readAll(engine, 1)
+      assert.deepEqual(
+        [texts(first.messages), first.offsets],
+        [
+          ['m0', 'm2', 'm3'],
+          [m0, m2, m3],
+        ],
+      )
+      assert.ok(m0 >= 0 && m0 < m2 && m2 < m3 && m1 < m4)
+      assert.deepEqual([engine.tail(0), engine.tail(1), engine.tail(2)], [0, m3 + 1, m4 + 1])
       await engine.close()
     },
   },
@@ -57,24 +75,53 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     title:
       'when a message is told to be owned, it knows its place, the tail is right behind it, and what comes after it is not there yet',
     run: async (make) => {
-      const { engine, clock } = await make({ retainedBytes: AMPLE })
-      const seen: number[][] = []
+      const { engine, now } = await make({ retainedBytes: AMPLE })
+      const seen: number[] = []
+      const beganAtMs = now()
       const appended = (): Promise<void> =>
         new Promise((resolve) => {
           const message = messageOf('a', 'x')
           const committed = (offset: number): void => {
-            assert.deepEqual([message.partition, message.offset, message.ownedAtMs], [3, offset, clock.now()])
-            seen.push([offset, engine.tail(3)])
+            assert.deepEqual([message.partition, message.offset, engine.tail(3)], [3, offset, offset + 1])
+            assert.ok(message.ownedAtMs >= beganAtMs && message.ownedAtMs <= now())
+            seen.push(offset)
             resolve()
           }
           engine.append(3, { message, committed, failed: () => assert.fail() })
         })
       await Promise.all([appended(), appended(), appended()])
-      assert.deepEqual(seen, [
-        [0, 1],
-        [1, 2],
-        [2, 3],
-      ])
+      assert.deepEqual(seen, ascending(seen))
+      await engine.close()
+    },
+  },
+  {
+    title:
+      'each message arrives once, in the order of its partition, with its place known, before it is told to be owned',
+    run: async (make) => {
+      const arrived: string[] = []
+      const arrivals: Arrivals = {
+        arrived: (message) => {
+          const { partition, offset, payload } = message
+          assert.equal(tailOf(partition), offset + 1)
+          arrived.push(`${partition} ${payload.toString()}`)
+        },
+      }
+      const { engine } = await make({ retainedBytes: AMPLE, arrivals })
+      const tailOf = (partition: number): number => engine.tail(partition)
+      const all = Array.from({ length: 200 }, async (_, number) => {
+        await append(engine, number % 2, messageOf('a/b', `${number}`))
+        assert.ok(arrived.includes(`${number % 2} ${number}`))
+      })
+      await Promise.all(all)
+      for (const partition of [0, 1]) {
+        const { messages } = await readAll(engine, partition)
+        const here = arrived.filter((text) => text.startsWith(`${partition} `))
+        assert.deepEqual(
+          texts(messages).map((text) => `${partition} ${text}`),
+          here,
+        )
+        assert.equal(here.length, 100)
+      }
       await engine.close()
     },
   },
@@ -148,9 +195,10 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
         ),
         messageOf('t'.repeat(1_024), 'y', { qos: 0 }),
       ]
-      for (const message of sent) await append(engine, 0, message)
+      const places: number[] = []
+      for (const message of sent) places.push(await append(engine, 0, message))
       const { messages, offsets } = await readAll(engine, 0)
-      assert.deepEqual(offsets, [0, 1, 2])
+      assert.deepEqual(offsets, places)
       for (const [
         index,
         { topicName, payload, qos, retain, publisherKey, expiresAtMs, ...rest },
@@ -161,7 +209,7 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
         assert.deepEqual([qos, retain, publisherKey], [original.qos, original.retain, original.publisherKey])
         assert.equal(expiresAtMs, original.expiresAtMs)
         assert.deepEqual(rest.properties, original.properties)
-        assert.deepEqual([rest.partition, rest.offset, rest.ownedAtMs], [0, index, original.ownedAtMs])
+        assert.deepEqual([rest.partition, rest.offset, rest.ownedAtMs], [0, places[index], original.ownedAtMs])
       }
       await engine.close()
     },
@@ -171,16 +219,18 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
       'a read gives at most the asked number of messages, tells where the next read goes on, and is empty at the tail',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })
-      await Promise.all(Array.from({ length: 10 }, (_, number) => append(engine, 0, messageOf('a', `${number}`))))
-      const first = await engine.read(0, 2, 3)
-      assert.deepEqual(
-        [texts(first.messages), first.offsets, first.next, first.lost],
-        [['2', '3', '4'], [2, 3, 4], 5, 0],
+      const at = await Promise.all(
+        Array.from({ length: 10 }, (_, number) => append(engine, 0, messageOf('a', `${number}`))),
       )
-      const last = await engine.read(0, 8, 100)
-      assert.deepEqual([texts(last.messages), last.next], [['8', '9'], 10])
-      const none = await engine.read(0, 10, 100)
-      assert.deepEqual([none.messages, none.offsets, none.next, none.lost], [[], [], 10, 0])
+      const place = (number: number): number => at[number] as number
+      const first = await engine.read(0, place(2), 3)
+      assert.deepEqual([texts(first.messages), first.offsets, first.lost], [['2', '3', '4'], at.slice(2, 5), 0])
+      assert.ok(first.next > place(4) && first.next <= place(5))
+      const tail = engine.tail(0)
+      const last = await engine.read(0, place(8), 100)
+      assert.deepEqual([texts(last.messages), last.next], [['8', '9'], tail])
+      const none = await engine.read(0, tail, 100)
+      assert.deepEqual([none.messages, none.offsets, none.next, none.lost], [[], [], tail, 0])
       assert.deepEqual(await engine.read(1, 0, 100), { messages: [], offsets: [], next: 0, lost: 0 })
       await engine.close()
     },
@@ -192,7 +242,7 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
       const total = 400
       const follow = async (turn: number): Promise<string[]> => {
         const seen: string[] = []
-        for (let from = 0; from < total;) {
+        for (let from = 0; seen.length < total;) {
           const { messages, next, lost } = await engine.read(0, from, turn)
           assert.equal(lost, 0)
           seen.push(...texts(messages))
@@ -216,17 +266,20 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     run: async (make) => {
       const { engine, retain } = await make({ retainedBytes: 40_000 })
       const total = 1_000
-      for (let number = 0; number < total; number += 1) await append(engine, 0, messageOf('a', `${number}`.padEnd(150)))
+      const at: number[] = []
+      for (let number = 0; number < total; number += 1) {
+        at.push(await append(engine, 0, messageOf('a', `${number}`.padEnd(150))))
+      }
       await retain()
       const { messages, offsets, lost, next } = await readAll(engine, 0)
       assert.ok(lost > 0, 'something is lost')
       assert.equal(lost + messages.length, total)
-      assert.equal(offsets[0], lost)
-      assert.equal(next, total)
+      assert.equal(offsets[0], at[lost])
+      assert.equal(next, engine.tail(0))
       assert.equal(messages.at(-1)?.payload.toString().trim(), `${total - 1}`)
-      const middle = await engine.read(0, lost - 2, 10)
+      const middle = await engine.read(0, at[lost - 2] as number, 10)
       assert.equal(middle.lost, 2)
-      assert.equal((await engine.read(0, lost, 10)).lost, 0)
+      assert.equal((await engine.read(0, at[lost] as number, 10)).lost, 0)
       await engine.close()
     },
   },
@@ -320,33 +373,42 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     title: 'a scan tells whether a page is the last, and where to go on',
     run: async (make) => {
       const { engine } = await make({ retainedBytes: AMPLE })
-      for (let number = 0; number < 5; number += 1) await append(engine, 0, messageOf('a/b', `${number}`))
+      const at: number[] = []
+      for (let number = 0; number < 5; number += 1) at.push(await append(engine, 0, messageOf('a/b', `${number}`)))
       const query = { partition: 0, topicPrefix: 'a/', maximumMessages: 4 } as const
       const first = await engine.scan({ ...query, direction: 'oldest first' })
-      assert.deepEqual([texts(first.messages), first.more, first.nextAfterOffset], [['0', '1', '2', '3'], true, 3])
-      const rest = await engine.scan({ ...query, direction: 'oldest first', afterOffset: 3 })
+      assert.deepEqual([texts(first.messages), first.more, first.nextAfterOffset], [['0', '1', '2', '3'], true, at[3]])
+      const rest = await engine.scan({ ...query, direction: 'oldest first', afterOffset: at[3] })
       assert.deepEqual([texts(rest.messages), rest.more, rest.nextAfterOffset], [['4'], false, undefined])
       const newest = await engine.scan({ ...query, direction: 'newest first' })
-      assert.deepEqual([texts(newest.messages), newest.more, newest.nextAfterOffset], [['4', '3', '2', '1'], true, 1])
-      assert.deepEqual(newest.messages.map(({ partition, offset }) => [partition, offset])[0], [0, 4])
+      assert.deepEqual(
+        [texts(newest.messages), newest.more, newest.nextAfterOffset],
+        [['4', '3', '2', '1'], true, at[1]],
+      )
+      assert.deepEqual(newest.messages.map(({ partition, offset }) => [partition, offset])[0], [0, at[4]])
       await engine.close()
     },
   },
   {
     title: 'time is looked up and scanned by when the log took a message, beginning included, end not',
     run: async (make) => {
-      const { engine, clock } = await make({ retainedBytes: AMPLE })
-      const beginMs = clock.now()
+      const { engine, now, tick } = await make({ retainedBytes: AMPLE })
+      const beginMs = now()
+      const owned: Message[] = []
       for (let number = 0; number < 10; number += 1) {
-        await append(engine, 0, messageOf('a/b', `${number}`))
-        clock.advance(1_000)
+        const message = messageOf('a/b', `${number}`)
+        await append(engine, 0, message)
+        owned.push(message)
+        await tick()
       }
-      assert.equal(await engine.offsetAt(0, 0), 0)
-      assert.equal(await engine.offsetAt(0, beginMs + 3_000), 3)
-      assert.equal(await engine.offsetAt(0, beginMs + 3_001), 4)
-      assert.equal(await engine.offsetAt(0, beginMs + 60_000), 10)
-      assert.equal(await engine.offsetAt(1, beginMs), 0)
-      const query = { partition: 0, topicPrefix: 'a/', fromMs: beginMs + 3_000, toMs: beginMs + 6_000 } as const
+      const at = (number: number): number => owned[number]?.offset ?? -1
+      const time = (number: number): number => owned[number]?.ownedAtMs ?? -1
+      assert.ok((await engine.offsetAt(0, 0)) <= at(0))
+      assert.equal(await engine.offsetAt(0, time(3)), at(3))
+      assert.equal(await engine.offsetAt(0, time(3) + 1), at(4))
+      assert.equal(await engine.offsetAt(0, time(9) + 60_000), engine.tail(0))
+      assert.equal(await engine.offsetAt(1, beginMs), engine.tail(1))
+      const query = { partition: 0, topicPrefix: 'a/', fromMs: time(3), toMs: time(6) } as const
       assert.deepEqual(texts(await scanAll(engine, { ...query, direction: 'oldest first' }, 2)), ['3', '4', '5'])
       assert.deepEqual(texts(await scanAll(engine, { ...query, direction: 'newest first' }, 2)), ['5', '4', '3'])
       await engine.close()
@@ -395,16 +457,22 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
     title: 'owned messages and state are there again after reopening, and the offsets go on',
     run: async (make) => {
       const { engine, reopen } = await make({ retainedBytes: AMPLE })
+      const at: number[] = []
       for (let number = 0; number < 5; number += 1) {
-        await append(engine, number % 2, messageOf('a/b', `${number}`), changesOf({ [`k${number}`]: `${number}` }))
+        const changes = changesOf({ [`k${number}`]: `${number}` })
+        at.push(await append(engine, number % 2, messageOf('a/b', `${number}`), changes))
       }
+      const tails = [0, 1, 2].map((partition) => engine.tail(partition))
       await write(engine, { k0: undefined, k1: 'one' })
       await engine.close()
       const again = await reopen?.()
       // An engine that leaves nothing behind has nothing to prove here.
       if (again === undefined) return assert.equal(engine.isDurable, false)
       assert.equal(engine.isDurable, true)
-      assert.deepEqual([again.tail(0), again.tail(1), again.tail(2)], [3, 2, 0])
+      assert.deepEqual(
+        [0, 1, 2].map((partition) => again.tail(partition)),
+        tails,
+      )
       assert.deepEqual(await loadAll(again), [
         ['k1', 'one'],
         ['k2', '2'],
@@ -412,12 +480,18 @@ const ENGINE_CONTRACT: readonly { readonly title: string; readonly run: (make: M
         ['k4', '4'],
       ])
       assert.deepEqual(texts((await readAll(again, 0)).messages), ['0', '2', '4'])
-      assert.equal(await append(again, 0, messageOf('a', '5')), 3)
-      assert.deepEqual(texts((await readAll(again, 0, 2)).messages), ['4', '5'])
+      assert.ok((await append(again, 0, messageOf('a', '5'))) > (at[4] as number))
+      assert.deepEqual(texts((await readAll(again, 0, at[4])).messages), ['4', '5'])
       await again.close()
     },
   },
 ]
+
+/** The members of a fixture whose engine has a clock of the test's. */
+export function timeOf(clock: TestClock): Pick<EngineFixture, 'now' | 'tick'> {
+  const tick = async (): Promise<void> => clock.advance(1_000)
+  return { now: () => clock.now(), tick }
+}
 
 /** Runs the suite against an engine. */
 export function describeEngine(name: string, make: MakeEngine): void {

@@ -4,9 +4,11 @@
  */
 import type {
   AppendRequest,
+  Arrivals,
   Engine,
   EngineHealth,
   EngineUsage,
+  LogReaders,
   ReadResult,
   ScanQuery,
   ScanResult,
@@ -48,8 +50,8 @@ export class SlowEngine implements Engine {
     this.#waiting = []
   }
 
-  open(): Promise<void> {
-    return this.#owned.open()
+  open(readers: LogReaders, arrivals: Arrivals): Promise<void> {
+    return this.#owned.open(readers, arrivals)
   }
 
   tail(partition: number): number {

@@ -1,6 +1,6 @@
 /**
  * From the log to the subscribers. A Session is at the tail of a partition, and gets each message
- * as it is committed; or it is behind, and reads the log from its cursor. It changes between the
+ * as it arrives; or it is behind, and reads the log from its cursor. It changes between the
  * two only between two messages, so there is no gap.
  */
 import { CatchUp } from './catch-up.ts'
@@ -109,9 +109,9 @@ export class Delivery implements SessionDelivery {
     for (const group of route.groups) this.transmitter.offerQoS0(group, message)
   }
 
-  /** Delivers a committed message, in the order of its partition. */
-  committed(route: Route, message: Message, offset: number): void {
-    const { partition } = route
+  /** Delivers a message of the log, in the order of its partition. */
+  arrived(route: Route, message: Message): void {
+    const { partition, offset } = message
     const { transmitter } = this
     this.#tails[partition] = offset + 1
     for (const target of route.targets) {

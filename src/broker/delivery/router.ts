@@ -6,7 +6,7 @@ import type { Clock } from '../../clock.ts'
 import type { Topic } from '../../mqtt/topic.ts'
 import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'
-import type { AppendRequest, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
+import type { AppendRequest, Arrivals, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
 import type { LogShare, LogShares, SharedAppend } from './log-shares.ts'
 import type { RetainedMessages } from './retained-messages.ts'
@@ -47,7 +47,7 @@ export interface RouterOptions {
  */
 const APPEND_BYTES = 512
 
-export class Router {
+export class Router implements Arrivals {
   readonly #index: SubscriptionIndex
   readonly #delivery: Delivery
   readonly #retained: RetainedMessages
@@ -98,10 +98,10 @@ export class Router {
   }
 
   /**
-   * Routes a QoS 1 or 2 message: the log owns it first, together with the publisher's change; then
-   * it is delivered; then its publisher is told. The tenant is the one whose share of the room
-   * toward the log the message takes. A promise: the tenant is over its share, and nothing more is
-   * to be read of the sender until the promise resolves.
+   * Takes a QoS 1 or 2 message: the log owns it first, together with the publisher's change; then
+   * it arrives, and is routed; then its publisher is told. The tenant is the one whose share of the
+   * room toward the log the message takes. A promise: the tenant is over its share, and nothing
+   * more is to be read of the sender until the promise resolves.
    */
   own(message: Message, tenant: string, publisher: MessageOwnerCallbacks): Promise<void> | undefined {
     this.#retained.reserve(message)
@@ -143,14 +143,18 @@ export class Router {
     return change
   }
 
-  /** The engine owns the message. True when any subscription matches it. */
-  committed(message: Message, known: Route, offset: number): boolean {
-    this.#retained.release(message)
+  /** Routes a message of the log, whoever appended it. */
+  arrived(message: Message): void {
     if (message.retain) this.#retained.set(message)
+    this.#delivery.arrived(this.#index.route(message.topic), message)
+  }
+
+  /** The engine owns a message of this process. True when any subscription matches it. */
+  owned(message: Message, known: Route): boolean {
+    this.#retained.release(message)
+    this.#observer?.observe(message)
     // Subscriptions may have changed while the engine was writing.
     const route = this.#index.isCurrent(known) ? known : this.#index.route(message.topic)
-    this.#delivery.committed(route, message, offset)
-    this.#observer?.observe(message)
     return route.targets.length > 0 || route.groups.length > 0 || route.asleep
   }
 
@@ -199,9 +203,9 @@ class Append implements AppendRequest, SharedAppend {
     this.#router.append(this, this.#route)
   }
 
-  committed(offset: number): void {
+  committed(): void {
     this.#settle()
-    this.#publisher.owned(this.#router.committed(this.message, this.#route, offset))
+    this.#publisher.owned(this.#router.owned(this.message, this.#route))
   }
 
   failed(failure: EngineFailure): void {

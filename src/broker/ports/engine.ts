@@ -55,6 +55,18 @@ export interface StateRequest {
   failed(failure: EngineFailure): void
 }
 
+/**
+ * Takes the messages of the log as they arrive at this process, whoever appended them: each message
+ * once, each partition in its order, from the place on that was the tail when the engine opened.
+ */
+export interface Arrivals {
+  /**
+   * The log owns the message. The message knows its place, and the tail is right behind it. Does
+   * not throw.
+   */
+  arrived(message: Message): void
+}
+
 /** One message on its way into the log. One of the two methods is called, once. */
 export interface AppendRequest {
   readonly message: Message
@@ -64,7 +76,7 @@ export interface AppendRequest {
   readonly changes?: readonly StateChange[] | undefined
   /**
    * The log owns the message, as durably as the engine promises; the message knows its place in the
-   * log.
+   * log. `Arrivals.arrived` was called for the message right before, in the same turn.
    */
   committed(offset: number): void
   failed(failure: EngineFailure): void
@@ -78,7 +90,7 @@ export interface ReadResult {
   readonly next: number
   /**
    * The number of records between `from` and the first one that is still there: retention took
-   * them.
+   * them. The engine counts them, for offsets may have gaps without a record.
    */
   readonly lost: number
   /**
@@ -154,6 +166,9 @@ export interface EngineUsage {
   readonly oldestAtMs: number | undefined
 }
 
+/** For an engine whose log nobody follows. */
+export const NOBODY_FOLLOWS: Arrivals = { arrived: () => {} }
+
 export interface Engine {
   /** The number of partitions; fixed for the life of the data. */
   readonly partitions: number
@@ -163,8 +178,8 @@ export interface Engine {
    * Opens or recovers the stored data. Throws a sentence for people when the data does not belong
    * to this program.
    */
-  open(readers: LogReaders): Promise<void>
-  /** The offset after the last committed message. */
+  open(readers: LogReaders, arrivals: Arrivals): Promise<void>
+  /** The offset after the last message that arrived. */
   tail(partition: number): number
   /**
    * The first offset whose message is at or after `timeMs` (ms since 1970); the tail if there is

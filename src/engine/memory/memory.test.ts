@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { append, messageOf } from '../engine-client.testing.ts'
-import { describeEngine } from '../engine-contract.testing.ts'
+import { describeEngine, timeOf } from '../engine-contract.testing.ts'
 import { MemoryEngine } from './memory.ts'
 import { TestClock } from '../../clock.testing.ts'
 
-describeEngine('The memory engine with a history', async ({ retainedBytes }) => {
+describeEngine('The memory engine with a history', async ({ retainedBytes, arrivals }) => {
   const clock = new TestClock()
   const engine = new MemoryEngine({ maximumBytes: retainedBytes, retainedMessages: 1_000_000, clock })
-  await engine.open({ lowestNeeded: () => Infinity })
-  return { engine, clock, retain: async () => {}, reopen: undefined }
+  await engine.open({ lowestNeeded: () => Infinity }, arrivals)
+  return { engine, ...timeOf(clock), retain: async () => {}, reopen: undefined }
 })
 
-describeEngine('The memory engine without one, while a reader is behind', async ({ retainedBytes }) => {
+describeEngine('The memory engine without one, while a reader is behind', async ({ retainedBytes, arrivals }) => {
   const clock = new TestClock()
   const engine = new MemoryEngine({ maximumBytes: retainedBytes, clock })
-  await engine.open({ lowestNeeded: () => 0 })
-  return { engine, clock, retain: async () => {}, reopen: undefined }
+  await engine.open({ lowestNeeded: () => 0 }, arrivals)
+  return { engine, ...timeOf(clock), retain: async () => {}, reopen: undefined }
 })
 
 test('a history holds the asked number of messages, few more, and those that a reader still needs', async () => {

@@ -3,8 +3,10 @@
  * deployments that accept the loss of messages in flight when the process ends. It keeps a message
  * while a reader still has to read it and, with `retainedMessages`, the last messages as history.
  */
+import { NOBODY_FOLLOWS } from '../../broker/ports/engine.ts'
 import type {
   AppendRequest,
+  Arrivals,
   Engine,
   EngineFailure,
   EngineHealth,
@@ -54,6 +56,7 @@ export class MemoryEngine implements Engine {
   readonly #clock: { now(): number }
   readonly #stores: readonly MemoryStore[]
   #readers: LogReaders = { lowestNeeded: () => Infinity }
+  #arrivals: Arrivals = NOBODY_FOLLOWS
   #waiting: (AppendRequest | StateRequest)[] = []
   /** The partition of each request that waits. */
   #waitingPartitions: number[] = []
@@ -73,8 +76,9 @@ export class MemoryEngine implements Engine {
     )
   }
 
-  open(readers: LogReaders): Promise<void> {
+  open(readers: LogReaders, arrivals: Arrivals = NOBODY_FOLLOWS): Promise<void> {
     this.#readers = readers
+    this.#arrivals = arrivals
     return Promise.resolve()
   }
 
@@ -198,6 +202,7 @@ export class MemoryEngine implements Engine {
       }
       if (!touched.includes(partition)) touched.push(partition)
       if (request.changes !== undefined) this.#change(request.changes)
+      this.#arrivals.arrived(request.message)
       request.committed(request.message.offset)
     }
     for (const partition of touched) this.#trim(partition)

@@ -1,6 +1,7 @@
 /** A batch becomes part of the log in slices. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NOBODY_FOLLOWS } from '../../broker/ports/engine.ts'
 import { TestClock } from '../../clock.testing.ts'
 import { Accounts } from '../segments/accounts.ts'
 import { SegmentIndex } from '../segments/segment-index.ts'
@@ -53,7 +54,7 @@ function setUp(count: number, callerMs: number): Scene {
   const { requests, runs } = lanes.take()
   for (const [index, waiting] of requests.entries()) waiting.position = index * RECORD_BYTES
   const batch: Batch = { requests, runs, segment, end: count * RECORD_BYTES, ownedAtMs: 0 }
-  const publisher = new BatchPublisher({ clock, state, tails: new Float64Array(1), accounts })
+  const publisher = new BatchPublisher({ clock, state, tails: new Float64Array(1), accounts, arrivals: NOBODY_FOLLOWS })
   return { clock, state, segment, publish: () => publisher.publish(batch) }
 }
 

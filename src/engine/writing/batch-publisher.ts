@@ -4,6 +4,7 @@
  * batch is published in slices, and the event loop turns between them.
  */
 import assert from 'node:assert'
+import type { Arrivals } from '../../broker/ports/engine.ts'
 import type { Clock } from '../../clock.ts'
 import type { Accounts } from '../segments/accounts.ts'
 import type { Segment } from '../segments/segment.ts'
@@ -39,6 +40,7 @@ export interface BatchPublisherOptions {
   readonly tails: Float64Array
   /** The accounts of stored bytes. */
   readonly accounts: Accounts
+  readonly arrivals: Arrivals
 }
 
 export class BatchPublisher {
@@ -46,11 +48,13 @@ export class BatchPublisher {
   readonly #state: StateStore
   readonly #tails: Float64Array
   readonly #topics: KnownTopics
+  readonly #arrivals: Arrivals
 
-  constructor({ clock, state, tails, accounts }: BatchPublisherOptions) {
+  constructor({ clock, state, tails, accounts, arrivals }: BatchPublisherOptions) {
     this.#clock = clock
     this.#state = state
     this.#tails = tails
+    this.#arrivals = arrivals
     this.#topics = new KnownTopics(accounts)
   }
 
@@ -103,6 +107,7 @@ export class BatchPublisher {
         message.offset = offset
         message.ownedAtMs = ownedAtMs
         if (changes !== undefined) this.#state.apply(changes)
+        this.#arrivals.arrived(message)
         append.committed(offset)
       }
     }

@@ -5,7 +5,7 @@
  * one record as for a hundred.
  */
 import assert from 'node:assert'
-import type { AppendRequest, EngineFailure, EngineHealth, StateRequest } from '../../broker/ports/engine.ts'
+import type { AppendRequest, Arrivals, EngineFailure, EngineHealth, StateRequest } from '../../broker/ports/engine.ts'
 import type { Logger } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Accounts } from '../segments/accounts.ts'
@@ -50,6 +50,7 @@ export interface LogWriterOptions {
   readonly newSegments: NewSegments
   /** The accounts of stored bytes. */
   readonly accounts: Accounts
+  readonly arrivals: Arrivals
   /** By partition: the offset behind the last committed message. The writer moves it. */
   readonly tails: Float64Array
   /**
