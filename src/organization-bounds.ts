@@ -179,6 +179,11 @@ export class BoundsByOrganization {
     return this.#overridden.get(organizationId) ?? this.deployment
   }
 
+  /** The ids of the organizations with overrides. */
+  overridden(): readonly string[] {
+    return [...this.#overridden.keys()]
+  }
+
   /** Replaces the overrides of the organization. Without any, it has the deployment's bounds. */
   override(organizationId: string, overrides: BoundOverrides): void {
     if (Object.keys(overrides).length === 0) this.#overridden.delete(organizationId)

@@ -88,11 +88,12 @@ const SUB_ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string
   },
   identity: {
     store: [],
+    postgres: ['store'],
     devices: ['store'],
     tenants: ['devices', 'store'],
     people: ['store', 'tenants'],
     tokens: ['store'],
-    '.': ['devices', 'people', 'store', 'tenants', 'tokens'],
+    '.': ['devices', 'people', 'postgres', 'store', 'tenants', 'tokens'],
   },
   http: {
     pages: [],

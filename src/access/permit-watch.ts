@@ -56,6 +56,11 @@ export class PermitWatch {
     }
   }
 
+  /** All permits, each once. The set is a copy. */
+  all(): ReadonlySet<HeldPermit> {
+    return new Set(Array.from(this.#byGround.values(), (held) => (held instanceof Set ? [...held] : [held])).flat())
+  }
+
   /**
    * The permits that rest on the ground. The list is a copy, because a permit that is told may be
    * removed.

@@ -3,9 +3,11 @@
  * of the registry reach the live permits.
  */
 import { timingSafeEqual } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/ports/policy.ts'
 import type { Change } from '../identity/store/changes.ts'
 import type { Directory } from '../identity/devices/directory.ts'
+import { isUnavailable } from '../identity/store/registry-unavailable.ts'
 import type { User } from '../identity/people/users.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { Application } from '../identity/tenants/applications.ts'
@@ -115,6 +117,15 @@ export class AccessPolicy implements Policy {
   }
 
   async authenticate(credentials: Credentials): Promise<Admission> {
+    try {
+      return await this.#judge(credentials)
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      return refuse(ReasonCodes.serverUnavailable, 'registry_unavailable', 'the registry can’t be reached, try again')
+    }
+  }
+
+  async #judge(credentials: Credentials): Promise<Admission> {
     const { userName, password, authenticationMethod } = credentials
     if (authenticationMethod !== undefined && authenticationMethod !== AUTHENTICATION_METHOD) {
       return refuse(
@@ -273,6 +284,12 @@ export class AccessPolicy implements Policy {
       case 'organization_bounds_changed':
         // Bounds give and take no rights: the broker asks for them at each use.
         return
+      case 'signing_key_rotated':
+        // Tokens of older keys stay good.
+        return
+      case 'resynchronized':
+        void this.#recheckAll()
+        return
     }
   }
 
@@ -285,6 +302,37 @@ export class AccessPolicy implements Policy {
     if (user?.isAdmin === true) return
     const end = user === undefined ? USER_REMOVED : NOT_A_MEMBER
     this.#accessLost({ tenant: `organization:${organizationId}`, identity: `user:${userId}`, end })
+  }
+
+  /** Changes may have been missed: looks at the grounds of every permit again, some at a time. */
+  async #recheckAll(): Promise<void> {
+    const permits = this.#watch.all().values()
+    const work = async (): Promise<void> => {
+      for (const permit of permits) await this.#recheckPatiently(permit)
+    }
+    await Promise.all(Array.from({ length: RECHECKED_AT_ONCE }, work))
+  }
+
+  /**
+   * The registry may be away again. A revocation can't be made then, so the permit stands for the
+   * time that remembered tokens are trusted.
+   */
+  async #recheckPatiently(permit: HeldPermit): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        for (const ground of permit.grounds) {
+          const organizationId = /^organization:(.*)$/.exec(ground)?.[1]
+          // The permit holds this set, which may have to be read again.
+          if (organizationId !== undefined) await this.#registry.directory.applicationsOf(organizationId)
+        }
+        // Without an end, the permit may be narrower.
+        permit.tell(await permit.recheck())
+        return
+      } catch {
+        if (tries < MAXIMUM_TRIES) await delay(TRY_AGAIN_MS, undefined, { ref: false })
+        else return permit.tell(UNCHECKED)
+      }
+    }
   }
 
   #end(ground: string, end: PermitEnd): void {
@@ -300,16 +348,22 @@ export class AccessPolicy implements Policy {
       (end) => {
         if (end !== undefined) permit.tell(end)
       },
-      () =>
-        permit.tell({
-          reasonCode: ReasonCodes.unspecifiedError,
-          reason: 'the permit could not be checked',
-          code: 'permit_unchecked',
-        }),
+      () => permit.tell(UNCHECKED),
     )
   }
 }
 
+/** Permits that are checked at the same time after changes were missed. */
+const RECHECKED_AT_ONCE = 20
+/** How often such a check is tried, and the time between two tries: a minute in all. */
+const MAXIMUM_TRIES = 60
+const TRY_AGAIN_MS = 1_000
+
+const UNCHECKED: PermitEnd = {
+  reasonCode: ReasonCodes.unspecifiedError,
+  reason: 'the permit could not be checked',
+  code: 'permit_unchecked',
+}
 const NOT_A_MEMBER: PermitEnd = {
   reasonCode: ReasonCodes.notAuthorized,
   reason: 'the user is no member of the organization',

@@ -15,15 +15,24 @@ const PASSWORD_BYTES = 18
  * what `show` throws, and an Error for a password that is against the rules.
  */
 export async function ensureFirstAdmin(
-  registry: Pick<Registry, 'users'>,
+  registry: Pick<Registry, 'users' | 'alone'>,
   password: string | undefined,
   show: (password: string) => void,
 ): Promise<void> {
-  const { totalCount } = await registry.users.list({ limit: 0, offset: 0 })
-  if (totalCount > 0) return
-  const chosen = password ?? randomBytes(PASSWORD_BYTES).toString('base64url')
-  if (password === undefined) show(chosen)
-  const admin = { email: firstAdmin, isAdmin: true, isActive: true, note: 'made at the first start', password: chosen }
-  const created = await registry.users.create(admin, { userId: null })
-  if (!created.ok) throw new Error(`the first admin can't be made: ${created.message}`)
+  // Several processes may start at once on one registry.
+  await registry.alone(async () => {
+    const { totalCount } = await registry.users.list({ limit: 0, offset: 0 })
+    if (totalCount > 0) return
+    const chosen = password ?? randomBytes(PASSWORD_BYTES).toString('base64url')
+    if (password === undefined) show(chosen)
+    const admin = {
+      email: firstAdmin,
+      isAdmin: true,
+      isActive: true,
+      note: 'made at the first start',
+      password: chosen,
+    }
+    const created = await registry.users.create(admin, { userId: null })
+    if (!created.ok) throw new Error(`the first admin can't be made: ${created.message}`)
+  })
 }

@@ -40,13 +40,29 @@ export function createQuickHasher(): PasswordHasher & { readonly comparisons: ()
   }
 }
 
-/** An empty registry in memory, which closes itself at the end of the block that it is used in. */
+type TestRegistryOptions = Omit<Partial<Extract<RegistryOptions, { readonly file: string }>>, 'postgres'>
+
+/** Makes an empty database of PostgreSQL; undefined: tests have their registry in memory. */
+let newDatabase: (() => string) | undefined
+
+/** From now on each registry that a test opens without a file is in a database of its own. */
+export function useDatabases(make: () => string): void {
+  newDatabase = make
+}
+
+/**
+ * An empty registry in memory, or in a new database. It closes itself at the end of the block that
+ * it is used in.
+ */
 export async function openTestRegistry(
-  options: Partial<RegistryOptions> = {},
+  options: TestRegistryOptions = {},
 ): Promise<{ readonly registry: Registry; readonly clock: TestClock } & AsyncDisposable> {
   const clock = createTestClock()
   const passwordHasher = createQuickHasher()
-  const registry = await openRegistry({ file: ':memory:', clock, passwordHasher, ...options })
+  const { file, ...others } = options
+  const url = file === undefined ? newDatabase?.() : undefined
+  const place = url === undefined ? { file: file ?? ':memory:' } : { postgres: { url } }
+  const registry = await openRegistry({ ...place, clock, passwordHasher, ...others })
   return { registry, clock, [Symbol.asyncDispose]: () => registry.close() }
 }
 

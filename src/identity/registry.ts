@@ -1,4 +1,7 @@
-/** The registry: everything that the deployment knows about its tenants, in one SQLite file. */
+/**
+ * The registry: everything that the deployment knows about its tenants, in one SQLite file or in a
+ * PostgreSQL.
+ */
 import { closeSync, openSync } from 'node:fs'
 import { Kysely } from 'kysely'
 import { createApplications } from './tenants/applications.ts'
@@ -27,8 +30,12 @@ import { createOrganizations } from './tenants/organizations.ts'
 import type { Organizations } from './tenants/organizations.ts'
 import { createPasswordHasher } from './people/password-hasher.ts'
 import type { PasswordHasher } from './people/password-hasher.ts'
+import { createLoginThrottle } from './people/login-throttle.ts'
+import type { LoginThrottle } from './people/login-throttle.ts'
 import { createPasswords } from './people/passwords.ts'
 import type { Passwords } from './people/passwords.ts'
+import type { ChangeFeed } from './postgres/outbox.ts'
+import type { PostgresAddress } from './postgres/postgres-pool.ts'
 import type { Schema } from './store/schema.ts'
 import { createSecondFactor } from './people/second-factor.ts'
 import type { SecondFactor } from './people/second-factor.ts'
@@ -42,6 +49,7 @@ import { isDamage, RegistryHealth } from './store/registry-health.ts'
 import { createSqliteDialect } from './store/sqlite-dialect.ts'
 import { createStandings } from './tokens/standing.ts'
 import { createStore } from './store/store.ts'
+import type { Store } from './store/store.ts'
 import { brokenKeyText } from './store/stored-key.ts'
 import { createTokenVerifier } from './tokens/token-verifier.ts'
 import { createTokens } from './tokens/tokens.ts'
@@ -56,9 +64,24 @@ export interface RegistryLog {
 }
 
 /** How to open a registry. */
-export interface RegistryOptions {
+export type RegistryOptions = RegistryCommonOptions & (SqliteOptions | PostgresOptions)
+
+/** The registry is in a file. */
+interface SqliteOptions {
   /** The path of the file, which is made when it is missing; or ':memory:'. */
   readonly file: string
+  readonly postgres?: undefined
+}
+
+/** The registry is in a database that several processes may have open. */
+interface PostgresOptions {
+  readonly postgres: PostgresAddress
+  /** Tells the other processes of changes sooner than they would ask. */
+  readonly feed?: ChangeFeed
+}
+
+/** The options of both kinds. */
+interface RegistryCommonOptions {
   readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly log?: RegistryLog
   /** The `iss` of the tokens, `fieldgate` by default. */
@@ -70,7 +93,8 @@ export interface RegistryOptions {
 }
 
 /**
- * Everything that the deployment knows about its tenants. Only one process has it open at a time.
+ * Everything that the deployment knows about its tenants. Only one process has a file open at a
+ * time.
  */
 export interface Registry {
   readonly users: Users
@@ -90,8 +114,14 @@ export interface Registry {
   readonly changes: Changes
   readonly directory: Directory
   /**
-   * Says that the file is damaged, in words without details; the log has the details. Empty when no
-   * damage is known. Reads a little of the file, every few seconds at most.
+   * Runs `work` while no other process runs a work of this kind on the same registry. `work` waits
+   * for nothing slow.
+   */
+  alone(work: () => Promise<void>): Promise<void>
+  /**
+   * Says that the file is damaged, or that the database is away, in words without details; the log
+   * has the details. Empty when no damage is known. Reads a little of the file, every few seconds
+   * at most.
    */
   health(): string
   /** Forgets expired tokens, expired keys and old audit entries. To be called now and then. */
@@ -100,45 +130,62 @@ export interface Registry {
   close(): Promise<void>
 }
 
+/** The database of a registry, opened and with the newest schema. */
+export interface OpenedStore {
+  readonly store: Store
+  /** Is told of a signing key that is not as it was made. */
+  readonly onBrokenKey: (kid: string) => void
+  readonly throttle: LoginThrottle & { prune?(): Promise<void> }
+  readonly alone: Registry['alone']
+  readonly health: () => string
+  readonly close: () => Promise<void>
+}
+
 /**
- * Opens the registry and brings its schema up to date. A registry that is damaged in places is
- * opened for reading: a read of a damaged place fails, and so does every change, with
- * RegistryDamagedError. Throws a RegistryError: `registry_newer` when the file was written by a
- * newer version, `registry_damaged` when a part is damaged without which nothing works,
- * `registry_unusable` when the file can't be opened for another reason.
+ * Opens the registry and brings its schema up to date. A file that is damaged in places is opened
+ * for reading: a read of a damaged place fails, and so does every change, with
+ * RegistryDamagedError. Throws a RegistryError: `registry_newer` when it was written by a newer
+ * version, `registry_damaged` when a part of the file is damaged without which nothing works,
+ * `registry_unusable` when it can't be opened for another reason.
  */
 export async function openRegistry(options: RegistryOptions): Promise<Registry> {
-  const { file, log } = options
-  const health = new RegistryHealth((problems) => log?.error({ file, problems, remedy: REMEDY }, 'registry.damaged'))
+  const { log } = options
+  const changes = createChanges(reportTo(log)('registry.listener_failed'))
+  if (options.postgres === undefined) return openFile(options, (opened) => assemble(options, changes, opened), changes)
+  // Loaded here, so that a deployment on SQLite does not load it.
+  const { openPostgresStore } = await import('./postgres-registry.ts')
+  const opened = await openPostgresStore(options, changes)
   try {
-    return await openWith(options, health)
+    return await assemble(options, changes, opened)
   } catch (error) {
-    if (!isDamage(error) && !isDamage(error instanceof RegistryError ? error.cause : undefined)) throw error
-    const problems = file === ':memory:' ? health.problems : checkRegistry(file).problems
-    const found = [...new Set([...health.problems, ...problems])].join(' ')
-    throw new RegistryError('registry_damaged', `The registry ${file} is damaged: ${found} ${REMEDY}`, { cause: error })
+    await opened.close()
+    throw error
   }
 }
 
-const REMEDY =
-  'Keep the data directory, and restore a backup into a new one by `fieldgate restore`; `fieldgate check` says what else is damaged.'
+type Report = (message: string) => (error: unknown) => void
 
-async function openWith(options: RegistryOptions, health: RegistryHealth): Promise<Registry> {
-  const { file, clock, log, issuer = 'fieldgate', sessionTtlSeconds = 86_400 } = options
-  const reportTo = (message: string) => (error: unknown) => log?.error({ err: error }, message)
-  const { db, opened } = await openDatabase(file, clock, health)
-  const changes = createChanges(reportTo('registry.listener_failed'))
-  const store = createStore(db, clock, (change) => changes.emit(change))
+function reportTo(log: RegistryLog | undefined): Report {
+  return (message) => (error) => log?.error({ err: error }, message)
+}
+
+async function assemble(
+  options: RegistryOptions,
+  changes: Changes,
+  { store, onBrokenKey, throttle, alone, health, close }: OpenedStore,
+): Promise<Registry> {
+  const { clock, log, issuer = 'fieldgate', sessionTtlSeconds = 86_400 } = options
+  const report = reportTo(log)
   const hasher = options.passwordHasher ?? createPasswordHasher()
-  const keys = await openSigningKeys(store, (kid) => opened.noteProblem(brokenKeyText(kid)))
+  const keys = await openSigningKeys(store, changes, onBrokenKey, report('registry.keys_unread'))
   const verifier = createTokenVerifier(keys, issuer, clock)
   const standings = createStandings(store, changes)
-  const accessLog = createBrokerAccessLog(store, reportTo('registry.write_failed'))
+  const accessLog = createBrokerAccessLog(store, report('registry.write_failed'))
   const tokens = createTokens({ store, keys, verifier, standings, accessLog, issuer, sessionTtlSeconds })
   const audit = createAudit(store)
   const removal = createDeviceRemoval(store)
   // Removes devices that were marked for removal before a crash or a stop.
-  removal.run().catch(reportTo('registry.removal_failed'))
+  removal.run().catch(report('registry.removal_failed'))
 
   return {
     users: createUsers(store, hasher),
@@ -149,27 +196,57 @@ async function openWith(options: RegistryOptions, health: RegistryHealth): Promi
     devices: createDevices(store, changes, removal),
     serviceCredentials: createServiceCredentials(store),
     networkServers: createNetworkServers(store),
-    metricsTokens: createMetricsTokens(store, reportTo('registry.write_failed')),
-    passwords: createPasswords(store, hasher),
+    metricsTokens: createMetricsTokens(store, report('registry.write_failed')),
+    passwords: createPasswords(store, hasher, throttle),
     secondFactor: createSecondFactor(store),
     tokens,
     signingKeys: keys,
     audit,
     changes,
     directory: createDirectory(store, changes),
-    health() {
-      opened.readAgain()
-      return health.problems.length === 0 ? '' : 'the registry is damaged: a backup must be restored'
-    },
+    alone,
+    health,
     async pruneExpired() {
       await tokens.pruneExpired()
       await audit.prune()
+      await throttle.prune?.()
     },
     async close() {
       await removal.stop()
-      await accessLog.flush()
-      await db.destroy()
+      await accessLog.flush().catch(report('registry.write_failed'))
+      await close()
     },
+  }
+}
+
+const REMEDY =
+  'Keep the data directory, and restore a backup into a new one by `fieldgate restore`; `fieldgate check` says what else is damaged.'
+
+async function openFile(
+  options: RegistryCommonOptions & SqliteOptions,
+  assembled: (opened: OpenedStore) => Promise<Registry>,
+  changes: Pick<ReturnType<typeof createChanges>, 'emit'>,
+): Promise<Registry> {
+  const { file, log, clock } = options
+  const health = new RegistryHealth((problems) => log?.error({ file, problems, remedy: REMEDY }, 'registry.damaged'))
+  try {
+    const { db, opened } = await openDatabase(file, clock, health)
+    return await assembled({
+      store: createStore(db, clock, (change) => changes.emit(change)),
+      onBrokenKey: (kid) => opened.noteProblem(brokenKeyText(kid)),
+      throttle: createLoginThrottle(clock),
+      alone: (work) => work(),
+      health() {
+        opened.readAgain()
+        return health.problems.length === 0 ? '' : 'the registry is damaged: a backup must be restored'
+      },
+      close: () => db.destroy(),
+    })
+  } catch (error) {
+    if (!isDamage(error) && !isDamage(error instanceof RegistryError ? error.cause : undefined)) throw error
+    const problems = file === ':memory:' ? health.problems : checkRegistry(file).problems
+    const found = [...new Set([...health.problems, ...problems])].join(' ')
+    throw new RegistryError('registry_damaged', `The registry ${file} is damaged: ${found} ${REMEDY}`, { cause: error })
   }
 }
 

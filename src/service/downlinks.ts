@@ -107,11 +107,14 @@ function commandRegistryOf({ applications, devices }: Registry): CommandRegistry
  */
 function followChanges({ changes, devices }: Registry, downlinks: Downlinks): () => void {
   const forgets = forgetOnChange(changes, {
-    application: { forget: (applicationId) => downlinks.applicationChanged(applicationId) },
+    application: {
+      forget: (applicationId) => downlinks.applicationChanged(applicationId),
+      forgetAll: () => downlinks.allApplicationsChanged(),
+    },
   })
   const follows = changes.subscribe((change) => {
     if (change.kind === 'application_removed') downlinks.applicationRemoved(change.applicationId)
-    if (change.kind === 'service_credential_revoked') downlinks.ready()
+    if (change.kind === 'service_credential_revoked' || change.kind === 'resynchronized') downlinks.ready()
     if (change.kind !== 'device_removed') return
     const { devEui, organizationId } = change
     devices.get(devEui).then(

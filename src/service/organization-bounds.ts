@@ -10,18 +10,26 @@ import type { Parts, StartContext } from './parts.ts'
  * follows the registry from here on.
  */
 export async function openBounds(
-  { settings, shutdown }: StartContext,
+  { settings, log, shutdown }: StartContext,
   { registry }: Pick<Parts, 'registry'>,
 ): Promise<BoundsByOrganization> {
   const bounds = new BoundsByOrganization(organizationBounds(settings))
   const unsubscribe = registry.changes.subscribe((change) => {
     if (change.kind === 'organization_bounds_changed') bounds.override(change.organizationId, change.overrides)
     if (change.kind === 'organization_removed') bounds.override(change.organizationId, {})
+    if (change.kind === 'resynchronized') {
+      readAll().catch((error: unknown) => log.error({ err: error }, 'bounds.unread'))
+    }
   })
   shutdown.add('bounds', unsubscribe)
-  for (const [organizationId, overrides] of await registry.organizationBounds.all()) {
-    bounds.override(organizationId, overrides)
+  const readAll = async (): Promise<void> => {
+    const overridden = await registry.organizationBounds.all()
+    for (const organizationId of bounds.overridden()) {
+      if (!overridden.has(organizationId)) bounds.override(organizationId, {})
+    }
+    for (const [organizationId, overrides] of overridden) bounds.override(organizationId, overrides)
   }
+  await readAll()
   return bounds
 }
 

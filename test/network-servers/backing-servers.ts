@@ -33,7 +33,10 @@ const POSTGRESQL_USER = 'postgres'
  * An empty cluster, whose user is `postgres`. Nothing is synced: the data survives a crash of
  * PostgreSQL, but not of the machine.
  */
-export async function startPostgreSql(programs: Programs, folder: string): Promise<PostgreSql> {
+export async function startPostgreSql(
+  programs: Pick<Programs, 'postgreSqlFolder'>,
+  folder: string,
+): Promise<PostgreSql> {
   const own = join(folder, 'postgresql')
   const data = join(own, 'data')
   await mkdir(own, { recursive: true })

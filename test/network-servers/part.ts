@@ -107,8 +107,8 @@ export class Part {
     }
   }
 
-  /** Kills it, as a power cut would. */
-  async kill(signal: 'SIGKILL' | 'SIGQUIT' = 'SIGKILL'): Promise<void> {
+  /** Kills it, as a power cut would, or ends it by another signal. */
+  async kill(signal: 'SIGKILL' | 'SIGQUIT' | 'SIGINT' = 'SIGKILL'): Promise<void> {
     this.#child?.kill(signal)
     await within(this.#exited, `the end of ${this.name}`)
   }

@@ -141,8 +141,8 @@ function onPath(name: string): string | undefined {
   return [...folders, ...SERVER_FOLDERS].map((folder) => join(folder, name)).find((file) => existsSync(file))
 }
 
-/** Debian has each version in its own folder; the newest counts. */
-function findPostgreSql(): string | undefined {
+/** The folder of the programs. Debian has each version in its own folder; the newest counts. */
+export function findPostgreSql(): string | undefined {
   const versions = '/usr/lib/postgresql'
   const found = existsSync(versions)
     ? readdirSync(versions)

@@ -11,6 +11,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   password_invalid: 'The user name alone is secret. The password is default, in small letters, for everybody.',
   service_credential_invalid:
     'User name or password of the network server is wrong. Issue a new credential if it is lost.',
+  registry_unavailable: 'The database of the service is away. Clients that try again come in when it is back.',
   client_id_invalid: 'Choose a shorter client id.',
   too_many_connections:
     'Close clients that are not needed, or let several share one connection. The page Bounds shows how many the organization may have.',

@@ -4,6 +4,7 @@
  * an unexpected exception) to it.
  */
 import { Type } from 'typebox'
+import { isUnavailable } from '../../identity/store/registry-unavailable.ts'
 import { isDamage, isWithoutRoom } from '../../identity/store/registry-health.ts'
 import { NAME } from './schema-keywords.ts'
 import type { RefusalCode as RegistryRefusalCode, Result } from '../../identity/store/result.ts'
@@ -179,11 +180,15 @@ function answer(refused: RequestRefused, unexpected: boolean): ErrorAnswer {
 
 /**
  * The refusal for a complaint of the framework about a request, by its stable code, and for a full
- * disk or a damaged registry.
+ * disk, a damaged registry or one that is away.
  */
 function frameworkRefusal(error: unknown): RequestRefused | undefined {
   if (isWithoutRoom(error)) {
     return new RequestRefused('unavailable', 'the disk is full: nothing was changed', 'registry_full')
+  }
+  if (isUnavailable(error)) {
+    const message = 'the registry’s database can’t be reached, try again'
+    return new RequestRefused('unavailable', message, 'registry_unavailable', { headers: { 'retry-after': '5' } })
   }
   if (isDamage(error)) {
     return new RequestRefused('unavailable', 'the registry is damaged: a backup must be restored', 'registry_damaged')

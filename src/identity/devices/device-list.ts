@@ -11,6 +11,7 @@ import { hasApplicationId } from '../store/application-ids.ts'
 import type { Changes } from '../store/changes.ts'
 import type { DeviceRemoval } from './device-removal.ts'
 import { deviceOf } from './device-rows.ts'
+import { deviceSearchOf } from './device-search.ts'
 import type { PlacedDeviceRow } from './device-rows.ts'
 import type { Device, Devices } from './device.ts'
 import { organizationsOf } from '../store/list-page.ts'
@@ -27,21 +28,11 @@ const MAXIMUM_DIRECT = 16_384
 const MAXIMUM_SKIP = 16_384
 /** Index entries of one slice of a walk. */
 const SLICE_ENTRIES = 16_384
-/** With more candidates than these, the trigram index saves little over a walk. */
-const MAXIMUM_CANDIDATES = 10_000
-/** Candidates that one statement finds or checks. */
-const CANDIDATES_BATCH = 500
-/**
- * Row ids of one look into the trigram index, so that words with many candidates don't hold it up.
- */
-const SEARCH_SPAN = 131_072
 /**
  * Devices that one statement reads. A device may have 40 KB of tags and variables: a page of a
  * thousand of them would hold up the event loop for a tenth of a second.
  */
 const READ_BATCH = 50
-/** Further trigrams of a long word do not reduce the candidates. */
-const MAXIMUM_TRIGRAMS = 24
 /**
  * Counted walks that are remembered, so that paging through a search doesn't count again; some KB
  * each.
@@ -84,7 +75,7 @@ export function createDeviceList(store: Store, changes: Changes, removal: Device
 }
 
 async function findIds(
-  { db }: Store,
+  { db, dialect }: Store,
   walks: Walks,
   scope: Scope,
   search: string | undefined,
@@ -99,7 +90,7 @@ async function findIds(
   if (scope.total <= MAXIMUM_DIRECT) return findDirectly(db, scope, condition, limit, offset)
   const key = `${scope.key} ${search ?? ''}`
   if (search !== undefined && !walks.isKnown(key)) {
-    const few = await findFew(db, allOf([scope.where, condition]), search)
+    const few = await deviceSearchOf(dialect).findFew(db, allOf([scope.where, condition]), search)
     if (few !== undefined) return { totalCount: few.length, items: few.slice(offset, offset + limit) }
   }
   const slices = await walks.count(key, scope, condition)
@@ -200,63 +191,6 @@ async function findDirectly(
   const { rows } = await sql<{ readonly id: number }>`
     ${found} select id from found order by order_key limit ${limit} offset ${offset}`.execute(db)
   return { totalCount, items: rows.map(({ id }) => id) }
-}
-
-/** All matches in order, if the trigram index shows that they are few. */
-async function findFew(
-  db: Store['db'],
-  condition: RawBuilder<SqlBool>,
-  search: string,
-): Promise<readonly number[] | undefined> {
-  const characters = Array.from(search)
-  if (characters.length < 3) return undefined
-  const trigrams = new Set<string>()
-  for (let at = 0; at + 3 <= characters.length && trigrams.size < MAXIMUM_TRIGRAMS; at += 1) {
-    trigrams.add(
-      `"${characters
-        .slice(at, at + 3)
-        .join('')
-        .replaceAll('"', '""')}"`,
-    )
-  }
-  const match = [...trigrams].join(' AND ')
-  if (!(await areFew(db, match))) return undefined
-  const found: { readonly id: number; readonly key: Buffer }[] = []
-  for (let last = 0; ;) {
-    const candidates = await sql<{ readonly id: number }>`
-      select rowid as id from device_search where device_search match ${match} and rowid > ${last}
-      order by rowid limit ${CANDIDATES_BATCH}`.execute(db)
-    const ids = candidates.rows.map(({ id }) => id)
-    const newest = ids.at(-1)
-    if (newest === undefined) break
-    last = newest
-    const { rows } = await sql<{ readonly id: number; readonly order_key: string }>`
-      select id, order_key from devices where id in (${sql.join(ids)}) and ${condition}`.execute(db)
-    for (const row of rows) found.push({ id: row.id, key: Buffer.from(row.order_key) })
-    await nextTurn()
-  }
-  // In the order of bytes, as the index has it.
-  return found.toSorted((one, other) => one.key.compare(other.key)).map(({ id }) => id)
-}
-
-/** Whether the candidates are few enough to look at each. */
-async function areFew(db: Store['db'], match: string): Promise<boolean> {
-  const newest = await db
-    .selectFrom('devices')
-    .select((eb) => eb.fn.max('id').as('id'))
-    .executeTakeFirst()
-  let candidates = 0
-  for (let from = 0; from < (newest?.id ?? 0); from += SEARCH_SPAN) {
-    if (from > 0) await nextTurn()
-    const { rows } = await sql<{ readonly count: number }>`
-      select count(*) as count from (
-        select 1 from device_search
-        where device_search match ${match} and rowid > ${from} and rowid <= ${from + SEARCH_SPAN}
-        limit ${MAXIMUM_CANDIDATES + 1})`.execute(db)
-    candidates += rows[0]?.count ?? 0
-    if (candidates > MAXIMUM_CANDIDATES) return false
-  }
-  return true
 }
 
 /** Cuts the page from the slices in which it lies. */

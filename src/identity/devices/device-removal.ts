@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
+import { deviceSearchOf } from './device-search.ts'
 import type { DeviceRow } from './device-rows.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store } from '../store/store.ts'
@@ -50,8 +51,12 @@ export function createDeviceRemoval(store: Store): DeviceRemoval {
 }
 
 /** Deletes devices and their entries in the search. The caller adjusts the counts. */
-export async function deleteDevices(db: Kysely<Schema>, ids: readonly number[]): Promise<void> {
-  await db.deleteFrom('device_search').where('rowid', 'in', ids).execute()
+export async function deleteDevices(
+  { dialect }: Pick<Store, 'dialect'>,
+  db: Kysely<Schema>,
+  ids: readonly number[],
+): Promise<void> {
+  await deviceSearchOf(dialect).forget(db, ids)
   await db.deleteFrom('devices').where('id', 'in', ids).execute()
 }
 
@@ -72,7 +77,7 @@ export async function adjustDeviceCounts(
     ['applications', applications],
     ['organizations', organizations],
   ] as const) {
-    const values = Array.from(counts, ([id, change]) => sql`(${id}, ${change})`)
+    const values = Array.from(counts, ([id, change]) => sql`(cast(${id} as bigint), cast(${change} as bigint))`)
     await sql`
       with counted (id, change) as (values ${sql.join(values)})
       update ${sql.table(table)} set device_count = device_count + counted.change
@@ -84,8 +89,8 @@ export async function adjustDeviceCounts(
  * Deletes one batch, or a marked application or organization that has become empty. Returns false
  * when nothing is left.
  */
-async function removeBatch({ db }: Store): Promise<boolean> {
-  return db.transaction().execute(async (trx) => {
+async function removeBatch(store: Store): Promise<boolean> {
+  return store.transaction(async (trx) => {
     const application = await trx
       .selectFrom('applications')
       .select('id')
@@ -101,6 +106,7 @@ async function removeBatch({ db }: Store): Promise<boolean> {
         .execute()
       if (devices.length > 0) {
         await deleteDevices(
+          store,
           trx,
           devices.map(({ id }) => id),
         )

@@ -9,6 +9,8 @@ import { adjustDeviceCounts, deleteDevices } from './device-removal.ts'
 import type { DeviceRemoval } from './device-removal.ts'
 import { checkDevice, deviceOf, orderKeyOf } from './device-rows.ts'
 import type { DeviceRow, PlacedDeviceRow } from './device-rows.ts'
+import { deviceSearchOf } from './device-search.ts'
+import type { DeviceSearch } from './device-search.ts'
 import { parseDevEui } from './eui.ts'
 import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
 import type { Refusal, Result } from '../store/result.ts'
@@ -22,9 +24,10 @@ const MAXIMUM_BATCH = 100
 /** The devices of a store. */
 export function createDevices(store: Store, changes: Changes, removal: DeviceRemoval): Devices {
   const { db } = store
+  const search = deviceSearchOf(store.dialect)
   return {
     async create(device, actor) {
-      const { outcomes } = await store.change(actor, (unit) => insertDevices(unit, [device], new Map()))
+      const { outcomes } = await store.change(actor, (unit) => insertDevices(search, unit, [device], new Map()))
       return outcomes[0] ?? alreadyExists('device_exists')
     },
 
@@ -32,7 +35,7 @@ export function createDevices(store: Store, changes: Changes, removal: DeviceRem
       const outcomes: Result<{ readonly devEui: string }>[] = []
       for (const batch of batchesOf(devices)) {
         if (outcomes.length > 0) await nextTurn()
-        const inserted = await store.change(actor, (unit) => insertDevices(unit, batch, together))
+        const inserted = await store.change(actor, (unit) => insertDevices(search, unit, batch, together))
         outcomes.push(...inserted.outcomes)
         // Only now: a transaction that failed has left no entry.
         for (const [organizationId, created] of inserted.created) together.set(organizationId, created)
@@ -45,13 +48,13 @@ export function createDevices(store: Store, changes: Changes, removal: DeviceRem
       return row && deviceOf(row)
     },
 
-    update: (devEui, fields, actor) => store.change(actor, (unit) => updateDevice(unit, devEui, fields)),
+    update: (devEui, fields, actor) => store.change(actor, (unit) => updateDevice(search, unit, devEui, fields)),
 
     remove: (devEui, actor) =>
       store.change(actor, async (unit) => {
         const row = await findRow(unit.trx, devEui)
         if (row === undefined) return notFound('device_not_found')
-        await deleteDevices(unit.trx, [row.id])
+        await deleteDevices(store, unit.trx, [row.id])
         await adjustDeviceCounts(unit.trx, [{ ...row, change: -1 }])
         const { applicationId, organizationId } = deviceOf(row)
         const place = { applicationId, organizationId }
@@ -106,6 +109,7 @@ interface Inserted {
 
 /** Adds the devices that can be added. `together` counts the devices of earlier transactions. */
 async function insertDevices(
+  search: DeviceSearch,
   unit: Unit,
   devices: readonly NewDevice[],
   together: Pick<CreatedTogether, 'get' | 'has'>,
@@ -148,8 +152,7 @@ async function insertDevices(
   }
   let created: CreatedTogether = new Map()
   if (added.size > 0) {
-    const texts = Array.from(added.values(), (row) => ({ rowid: row.id, text: row.order_key }))
-    await trx.insertInto('device_search').values(texts).execute()
+    await search.add(trx, [...added.values()])
     await adjustDeviceCounts(
       trx,
       Array.from(added.values(), (row) => ({ ...row, change: 1 })),
@@ -231,7 +234,12 @@ async function tellOfAdded(
   return created
 }
 
-async function updateDevice(unit: Unit, devEui: string, fields: Partial<DeviceFields>): Promise<Result<void>> {
+async function updateDevice(
+  search: DeviceSearch,
+  unit: Unit,
+  devEui: string,
+  fields: Partial<DeviceFields>,
+): Promise<Result<void>> {
   const { trx, nowMs, audit, emit } = unit
   const row = await findRow(trx, devEui)
   if (row === undefined) return notFound('device_not_found')
@@ -248,8 +256,8 @@ async function updateDevice(unit: Unit, devEui: string, fields: Partial<DeviceFi
     .where('id', '=', row.id)
     .execute()
   if (columns.order_key !== row.order_key) {
-    await trx.deleteFrom('device_search').where('rowid', '=', row.id).execute()
-    await trx.insertInto('device_search').values({ rowid: row.id, text: columns.order_key }).execute()
+    await search.forget(trx, [row.id])
+    await search.add(trx, [{ id: row.id, order_key: columns.order_key }])
   }
   const organizationId = before.organizationId
   if (applicationRowId !== row.application_id) {
@@ -291,14 +299,16 @@ function mergeSeen(one: DeviceSeen, other: DeviceSeen): DeviceSeen {
 async function writeSeen(store: Store, batch: readonly (readonly [string, DeviceSeen])[]): Promise<void> {
   const values = batch.map(
     ([devEui, { lastSeenAtMs, batteryLevel, margin }]) =>
-      sql`(${devEui}, ${Math.trunc(lastSeenAtMs)}, ${batteryLevel ?? null}, ${margin ?? null})`,
+      sql`(cast(${devEui} as text), cast(${Math.trunc(lastSeenAtMs)} as bigint),
+        cast(${batteryLevel ?? null} as double precision), cast(${margin ?? null} as double precision))`,
   )
-  await sql`
+  const update = sql`
     with seen (dev_eui, at, battery_level, margin) as (values ${sql.join(values)})
     update devices set last_seen_at = seen.at,
       battery_level = coalesce(seen.battery_level, devices.battery_level),
       margin = coalesce(seen.margin, devices.margin)
     from seen
     where devices.dev_eui = seen.dev_eui and (devices.last_seen_at is null or devices.last_seen_at <= seen.at)
-  `.execute(store.db)
+  `
+  await store.note((db) => update.execute(db))
 }

@@ -81,7 +81,8 @@ test('an answer that a change overtook is not remembered', async () => {
   const removing = registry.devices.remove(devEui, nobody)
   const asked = registry.directory.device(devEui)
   valueOf(await removing)
-  assert.equal(await asked, undefined)
+  // A database may have answered before the change.
+  await asked
   assert.equal(await registry.directory.device(devEui), undefined)
 })
 

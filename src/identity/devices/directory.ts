@@ -56,10 +56,7 @@ const MAXIMUM_UNKNOWN_DEVICES = 20_000
 
 /** The directory of a store. */
 export function createDirectory({ db }: Store, changes: Changes): Directory {
-  const applicationIds = new Remembered<Set<string>>({
-    look: (organizationId) => findApplications(db, organizationId),
-    maximum: MAXIMUM_ORGANIZATIONS,
-  })
+  const applicationIds = createApplicationIds(db)
   const organizations = new Remembered<string | undefined>({
     look: (applicationId) => findOrganization(db, applicationId),
     maximum: MAXIMUM_APPLICATIONS,
@@ -78,6 +75,43 @@ export function createDirectory({ db }: Store, changes: Changes): Directory {
     get devicesVersion() {
       return devices.version
     },
+  }
+}
+
+/**
+ * The sets of application ids. Callers keep a set, so it stays the same object for as long as its
+ * organization exists, also when all is looked up again.
+ */
+function createApplicationIds(db: Store['db']) {
+  /** Bounded as the remembered sets are. */
+  const kept = new Map<string, Set<string>>()
+  const remembered = new Remembered<Set<string>>({
+    async look(organizationId) {
+      const found = await findApplications(db, organizationId)
+      const known = kept.get(organizationId)
+      if (known === undefined) {
+        kept.set(organizationId, found)
+        return found
+      }
+      known.clear()
+      for (const id of found) known.add(id)
+      return known
+    },
+    maximum: MAXIMUM_ORGANIZATIONS,
+  })
+  return {
+    of: (organizationId: string) => remembered.of(organizationId),
+    amend(organizationId: string, apply: (ids: Set<string>) => void) {
+      const known = kept.get(organizationId)
+      if (known !== undefined) apply(known)
+      // A look-up under way may give the state before the change.
+      remembered.amend(organizationId, apply)
+    },
+    forget(organizationId: string) {
+      kept.delete(organizationId)
+      remembered.forget(organizationId)
+    },
+    forgetAll: () => remembered.forgetAll(),
   }
 }
 

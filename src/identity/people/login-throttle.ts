@@ -6,9 +6,11 @@ import type { Clock } from '../../clock.ts'
  * An attempt to log in that may go on. The attempt counts as failed until `succeed` or `forget` is
  * called.
  */
-interface LoginAttempt {
+export interface LoginAttempt {
   /** The password was right. */
-  succeed(): void
+  succeed(): void | Promise<void>
+  /** The password was wrong. */
+  fail(): void | Promise<void>
   /** The password was not looked at. */
   forget(): void
 }
@@ -19,10 +21,22 @@ export interface LoginThrottle {
    * Counts an attempt at the account from the network (`networkOf`). Returns `undefined` when the
    * attempt comes too early.
    */
-  begin(account: string, network: string): LoginAttempt | undefined
+  begin(account: string, network: string): LoginAttempt | undefined | Promise<LoginAttempt | undefined>
 }
 
-interface Rule {
+/** A throttle that answers from memory, at once. */
+export interface LocalLoginThrottle extends LoginThrottle {
+  begin(account: string, network: string): LocalLoginAttempt | undefined
+}
+
+interface LocalLoginAttempt extends LoginAttempt {
+  /** The account has logged in from the network before. */
+  readonly isAtHome: boolean
+  succeed(): void
+  fail(): void
+}
+
+export interface Rule {
   /** The failures that have no consequence. */
   readonly free: number
   /** The wait after the first failure beyond `free`; the wait doubles with each further failure. */
@@ -31,24 +45,24 @@ interface Rule {
 }
 
 /** One guesser, one account. */
-const pairRule: Rule = { free: 5, firstWaitMs: 1000, longestWaitMs: 900_000 }
+export const pairRule: Rule = { free: 5, firstWaitMs: 1000, longestWaitMs: 900_000 }
 /** Many guessers, one account. The longest wait is short: it locks the owner out too. */
-const accountRule: Rule = { free: 50, firstWaitMs: 1000, longestWaitMs: 60_000 }
+export const accountRule: Rule = { free: 50, firstWaitMs: 1000, longestWaitMs: 60_000 }
 
 /**
  * One guesser, many accounts. A network may fail so often. An office behind one address shares it,
  * so the number is greater than the number for one account.
  */
-const NETWORK_FAILURES = 31
+export const NETWORK_FAILURES = 31
 /**
  * How long one failure of a network counts. Beyond its failures a network has one attempt in this
  * time, for all accounts that have not logged in from there: some 2,900 guesses a day. A wait that
  * grows without end would let one guesser lock everybody out who shares its address.
  */
-const NETWORK_FAILURE_MS = 30_000
+export const NETWORK_FAILURE_MS = 30_000
 
 /** After this time without a failure, the failures are forgotten. */
-const MEMORY_MS = 3_600_000
+export const MEMORY_MS = 3_600_000
 /**
  * The most entries of each of the four maps, some 150 bytes each. At the bound the entries that
  * were not used lately go.
@@ -76,7 +90,7 @@ type DurationClock = Pick<Clock, 'steady'>
  * in that network alone. So a guesser elsewhere, or a guesser behind the same address who tries
  * other accounts, doesn't lock it out.
  */
-export function createLoginThrottle(clock: DurationClock): LoginThrottle {
+export function createLoginThrottle(clock: DurationClock): LocalLoginThrottle {
   const pairs = createCounter(pairRule, clock)
   const accounts = createCounter(accountRule, clock)
   const networks = createLeakyCounter(clock)
@@ -91,6 +105,9 @@ export function createLoginThrottle(clock: DurationClock): LoginThrottle {
       // not get around the bound.
       const taken = isAtHome ? [pairs.add(pair)] : [pairs.add(pair), networks.add(network), accounts.add(account)]
       return {
+        isAtHome,
+        // It was counted at its begin.
+        fail() {},
         succeed() {
           for (const takeBack of taken) takeBack()
           pairs.forget(pair)
@@ -153,6 +170,12 @@ function createLeakyCounter(clock: DurationClock): FailureCounter {
   }
 }
 
+/** The wait after so many failures; 0 while they have no consequence. */
+export function waitAfter({ free, firstWaitMs, longestWaitMs }: Rule, failures: number): number {
+  const beyond = failures - free
+  return beyond > 0 ? Math.min(firstWaitMs * 2 ** Math.min(beyond - 1, 30), longestWaitMs) : 0
+}
+
 interface Counter {
   isBlocked(key: string): boolean
   /** Counts one failure. The returned function takes the failure back. */
@@ -178,9 +201,7 @@ function createCounter(rule: Rule, clock: DurationClock): Counter {
       entry.lastMs = nowMs
       const blockedBefore = entry.blockedUntilMs
       const beyond = entry.failures - rule.free
-      if (beyond > 0) {
-        entry.blockedUntilMs = nowMs + Math.min(rule.firstWaitMs * 2 ** Math.min(beyond - 1, 30), rule.longestWaitMs)
-      }
+      if (beyond > 0) entry.blockedUntilMs = nowMs + waitAfter(rule, entry.failures)
       entries.set(key, entry)
       const blockedByThis = entry.blockedUntilMs
       return () => {

@@ -1,7 +1,7 @@
 /** Logging in by password. */
 import { randomBytes } from 'node:crypto'
 import { networkOf } from '../../client-network.ts'
-import { createLoginThrottle } from './login-throttle.ts'
+import type { LoginThrottle } from './login-throttle.ts'
 import type { PasswordHasher } from './password-hasher.ts'
 import { granted, refuse } from '../store/result.ts'
 import type { Result } from '../store/result.ts'
@@ -29,8 +29,7 @@ const MAXIMUM_USER_NAME = 100
 const MAXIMUM_PASSWORD = 128
 
 /** Logging in to the users of a store. */
-export function createPasswords({ db, clock }: Store, hasher: PasswordHasher): Passwords {
-  const throttle = createLoginThrottle(clock)
+export function createPasswords({ db }: Store, hasher: PasswordHasher, throttle: LoginThrottle): Passwords {
   // The hash of no password: a comparison with it takes as long as a comparison with a user's hash.
   const nobodysHash = `$argon2id$v=19$m=19456,t=2,p=1$${base64(16)}$${base64(32)}`
 
@@ -39,7 +38,7 @@ export function createPasswords({ db, clock }: Store, hasher: PasswordHasher): P
       const isPossible = isLine(userName, 1, MAXIMUM_USER_NAME) && isLine(password, 1, MAXIMUM_PASSWORD)
       const account = isPossible ? foldText(userName) : ''
       const network = networkOf(address)
-      const attempt = throttle.begin(account, network)
+      const attempt = await throttle.begin(account, network)
       if (attempt === undefined) {
         return refuse('resource_exhausted', 'login_throttled', 'too many failed logins, try again later')
       }
@@ -61,9 +60,10 @@ export function createPasswords({ db, clock }: Store, hasher: PasswordHasher): P
         current.is_active !== 1 ||
         current.password_hash !== row?.password_hash
       ) {
+        await attempt.fail()
         return refuse('unauthenticated', 'login_failed', 'wrong user name or password')
       }
-      attempt.succeed()
+      await attempt.succeed()
       const factor = await db
         .selectFrom('second_factors')
         .select('is_enabled')

@@ -108,6 +108,7 @@ export function createUsers(store: Store, hasher: PasswordHasher): Users {
 
     async emailsOf(ids) {
       const rowIds = ids.slice(0, MAXIMUM_EMAILS).map((id) => parseId(id) ?? 0)
+      if (rowIds.length === 0) return new Map()
       const rows = await db.selectFrom('users').select(['id', 'email']).where('id', 'in', rowIds).execute()
       return new Map(rows.map(({ id, email }) => [String(id), email]))
     },

@@ -85,7 +85,7 @@ async function makeRoom(db: Kysely<Schema>): Promise<void> {
   for (let left = Math.min(entries - MAXIMUM_ENTRIES, MAXIMUM_PRUNED); left > 0; left -= 1) {
     await sql`
       delete from audit_entries where id = (
-        select id from audit_entries where organization_id is (
+        select id from audit_entries where organization_id is not distinct from (
           select nullif(organization_id, '') from audit_holders order by entries desc limit 1)
         order by id limit 1)`.execute(db)
   }

@@ -47,10 +47,11 @@ const MAXIMUM_AGE_MS = 90 * 86_400_000
 const PRUNE_BATCH = 500
 
 /** The audit of a store. */
-export function createAudit({ db, clock }: Store): Audit & { prune(): Promise<void> } {
+export function createAudit(store: Store): Audit & { prune(): Promise<void> } {
+  const { db, clock } = store
   return {
     async record(actor, deed) {
-      await writeAuditEntry(db, clock.now(), actor, deed)
+      await store.transaction((trx) => writeAuditEntry(trx, clock.now(), actor, deed))
     },
 
     list(viewer, page) {
@@ -76,12 +77,14 @@ export function createAudit({ db, clock }: Store): Audit & { prune(): Promise<vo
     async prune() {
       const before = clock.now() - MAXIMUM_AGE_MS
       for (;;) {
-        const { numDeletedRows } = await db
-          .deleteFrom('audit_entries')
-          .where('id', 'in', (eb) =>
-            eb.selectFrom('audit_entries').select('id').where('at', '<', before).orderBy('at').limit(PRUNE_BATCH),
-          )
-          .executeTakeFirst()
+        const { numDeletedRows } = await store.transaction((trx) =>
+          trx
+            .deleteFrom('audit_entries')
+            .where('id', 'in', (eb) =>
+              eb.selectFrom('audit_entries').select('id').where('at', '<', before).orderBy('at').limit(PRUNE_BATCH),
+            )
+            .executeTakeFirstOrThrow(),
+        )
         if (numDeletedRows < BigInt(PRUNE_BATCH)) return
         await nextTurn()
       }

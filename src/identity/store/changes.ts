@@ -31,13 +31,20 @@ export type Change =
   | { readonly kind: 'devices_changed'; readonly devEuis: readonly string[] }
   | { readonly kind: 'token_revoked'; readonly tokenId: string }
   | { readonly kind: 'service_credential_revoked'; readonly id: string }
+  /** Tokens are signed with another key from now on. */
+  | { readonly kind: 'signing_key_rotated'; readonly kid: string }
+  /**
+   * Changes of other processes may have been missed: everything that follows changes has to look
+   * again.
+   */
+  | { readonly kind: 'resynchronized' }
 
 /** Tells its subscribers of each change. */
 export interface Changes {
   /**
    * Calls `listener` for each change, in order: as soon as the change's transaction is committed,
-   * and before the function that made the change returns. Returns the function that ends the
-   * subscription.
+   * and before the function that made the change returns. Changes of other processes come in the
+   * same order, within a second. Returns the function that ends the subscription.
    */
   subscribe(listener: (change: Change) => void): () => void
 }

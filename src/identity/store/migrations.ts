@@ -20,6 +20,23 @@ export class RegistryError extends Error {
   }
 }
 
+/** The part of migrating in which databases differ. */
+export interface MigrationDialect {
+  /** Whether there is no table of versions yet. */
+  isNew(db: Kysely<Schema>): Promise<boolean>
+  /** Makes the transaction wait for those of other processes that migrate. */
+  lock(trx: Transaction<Schema>): Promise<void>
+}
+
+const ofSqlite: MigrationDialect = {
+  async isNew(db) {
+    const known = await sql`select 1 from sqlite_schema where name = 'schema_versions'`.execute(db)
+    return known.rows.length === 0
+  },
+  // Each transaction takes the write lock at its begin.
+  lock: () => Promise.resolve(),
+}
+
 /**
  * Brings the schema up to the newest of `migrations`. Each step is one transaction, together with
  * the note that the step was done: a crash leaves the schema at a whole step. Throws RegistryError
@@ -29,15 +46,20 @@ export async function migrate(
   db: Kysely<Schema>,
   nowMs: number,
   migrations: readonly Migration[] = allMigrations,
+  dialect: MigrationDialect = ofSqlite,
 ): Promise<void> {
   const newest = Math.max(0, ...migrations.map(({ version }) => version))
   // An up-to-date schema needs no write: the disk may be full, or the file damaged.
-  if ((await versionOf(db)) === newest) return
-  await sql`create table if not exists schema_versions (version integer primary key, applied_at bigint not null)`.execute(
-    db,
-  )
+  if ((await versionOf(db, dialect)) === newest) return
+  await db.transaction().execute(async (trx) => {
+    await dialect.lock(trx)
+    await sql`create table if not exists schema_versions (version integer primary key, applied_at bigint not null)`.execute(
+      trx,
+    )
+  })
   for (const migration of migrations) {
     await db.transaction().execute(async (trx) => {
+      await dialect.lock(trx)
       // Asked inside the transaction: another process may be migrating the same file.
       const { version } = await trx
         .selectFrom('schema_versions')
@@ -57,9 +79,8 @@ export async function migrate(
 }
 
 /** The version of the schema; undefined when there is no schema yet. */
-async function versionOf(db: Kysely<Schema>): Promise<number | undefined> {
-  const known = await sql`select 1 from sqlite_schema where name = 'schema_versions'`.execute(db)
-  if (known.rows.length === 0) return undefined
+async function versionOf(db: Kysely<Schema>, dialect: MigrationDialect): Promise<number | undefined> {
+  if (await dialect.isNew(db)) return undefined
   const found = await db
     .selectFrom('schema_versions')
     .select((eb) => eb.fn.max('version').as('version'))
@@ -209,7 +230,7 @@ const holdersOfAudit = [
   end`,
 ]
 
-/** All steps, in order. */
+/** All steps of SQLite, in order. */
 export const allMigrations: readonly Migration[] = [
   {
     version: 1,
@@ -269,5 +290,5 @@ export const allMigrations: readonly Migration[] = [
   },
 ]
 
-/** The schema that this program writes. */
+/** The schema that this program writes to SQLite. */
 export const newestSchemaVersion = Math.max(...allMigrations.map(({ version }) => version))

@@ -4,13 +4,9 @@
  */
 import type { Change, Changes } from './changes.ts'
 
-/** A memory that can forget what it holds of one id. */
+/** A memory that can forget what it holds of one id, and everything. */
 interface Forgetful {
   forget(id: string): void
-}
-
-/** A memory that can forget everything. */
-interface ForgetfulOfAll extends Forgetful {
   forgetAll(): void
 }
 
@@ -19,7 +15,7 @@ export interface RememberedFacts {
   /** How a user stands, by user id. */
   readonly user?: Forgetful
   /** How a user stands towards an organization, and a token towards both, by token id. */
-  readonly access?: ForgetfulOfAll
+  readonly access?: Forgetful
   /** An application with its organization and its codec, by application id. */
   readonly application?: Forgetful
   /** The ids of an organization's applications, by organization id: sets that callers keep. */
@@ -86,6 +82,12 @@ function apply(change: Change, { user, access, application, applicationIds, devi
       return
     case 'service_credential_revoked':
       // Nothing is remembered of service credentials: each use asks the registry.
+      return
+    case 'signing_key_rotated':
+      // The key ring follows the keys itself.
+      return
+    case 'resynchronized':
+      for (const memory of [user, access, application, applicationIds, device, place]) memory?.forgetAll()
       return
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The tables of a registry. A boolean is 0 or 1. A time is an integer of milliseconds since 1970,
- * and its name ends in `_at`. A structured value is JSON in a text. So SQLite and PostgreSQL would
- * hold the same.
+ * and its name ends in `_at`. A structured value is JSON in a text. So SQLite and PostgreSQL hold
+ * the same.
  */
 import type { Generated } from 'kysely'
 
@@ -23,6 +23,8 @@ export interface Schema {
   readonly recovery_codes: RecoveryCodesTable
   readonly audit_entries: AuditEntriesTable
   readonly audit_holders: AuditHoldersTable
+  readonly outbox: OutboxTable
+  readonly login_failures: LoginFailuresTable
 }
 
 interface NetworkServersTable {
@@ -150,7 +152,7 @@ interface DevicesTable {
   readonly updated_at: number
 }
 
-/** The trigrams of `devices.order_key`, by `devices.id`. */
+/** The trigrams of `devices.order_key`, by `devices.id`. On SQLite alone. */
 interface DeviceSearchTable {
   readonly rowid: number
   readonly text: string
@@ -223,4 +225,24 @@ interface AuditHoldersTable {
   /** Empty for the deployment, which holds the entries without an organization. */
   readonly organization_id: string
   readonly entries: number
+}
+
+/** The changes as they were told, one row for each transaction. On PostgreSQL alone. */
+interface OutboxTable {
+  /** Grows in the order of the changes. */
+  readonly number: Generated<number>
+  /** A UUID. A number that was lost in a failover may be given again, with another id. */
+  readonly id: string
+  /** A list of `Change` in JSON. */
+  readonly content: string
+  /** By the clock of the database. */
+  readonly told_at: number
+}
+
+/** Failed logins by account, by network, and by both. On PostgreSQL alone. */
+interface LoginFailuresTable {
+  readonly key: string
+  readonly failures: number
+  readonly blocked_until_at: number
+  readonly last_at: number
 }

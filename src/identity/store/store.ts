@@ -31,33 +31,56 @@ export interface Unit {
 export interface Store {
   readonly db: Kysely<Schema>
   readonly clock: Pick<Clock, 'now' | 'steady'>
+  /** SQLite belongs to one process; several processes may share a PostgreSQL. */
+  readonly dialect: 'sqlite' | 'postgres'
   /**
-   * Runs `work` as one transaction, then tells of its changes. If `work` throws, nothing has
-   * happened. `work` must not use `db`, which waits for the transaction to end, nor wait for
-   * anything slow: all other callers would wait too.
+   * Runs `work` as one transaction, then tells of its changes. Changes run one after the other,
+   * also those of several processes. If `work` throws, nothing has happened. `work` may run twice:
+   * the first run is then undone. `work` must not use `db`, which waits for the transaction to end,
+   * nor wait for anything slow: all other callers would wait too.
    */
   change<T>(actor: Actor, work: (unit: Unit) => Promise<T>): Promise<T>
+  /** Like `change`, for a deed without an actor that nobody is told of. */
+  transaction<T>(work: (trx: Kysely<Schema>) => Promise<T>): Promise<T>
+  /**
+   * Runs one statement that is no change: a note that nobody decides by. It does not wait for
+   * changes of other processes.
+   */
+  note(work: (db: Kysely<Schema>) => Promise<unknown>): Promise<void>
+  /**
+   * Resolves when the facts in memory may be answered from: at once, unless the changes of other
+   * processes could not be asked for lately. Throws RegistryUnavailableError when they still can't.
+   */
+  beInTouch(): Promise<void> | undefined
 }
 
-/** A store that tells of its changes by `emit`. */
+/** The unit of a transaction; its changes go to `emitted`. */
+export function unitOf(trx: Transaction<Schema>, nowMs: number, actor: Actor, emitted: Change[]): Unit {
+  return {
+    trx,
+    nowMs,
+    audit: (action, subject, organizationId, detail, entryId) =>
+      writeAuditEntry(trx, nowMs, actor, { action, subject, organizationId, detail: detail ?? {} }, entryId),
+    emit: (change) => emitted.push(change),
+  }
+}
+
+/** A store in SQLite that tells of its changes by `emit`. */
 export function createStore(db: Kysely<Schema>, clock: Store['clock'], emit: (change: Change) => void): Store {
   return {
     db,
     clock,
+    dialect: 'sqlite',
     async change(actor, work) {
       const emitted: Change[] = []
-      const outcome = await db.transaction().execute((trx) => {
-        const nowMs = clock.now()
-        return work({
-          trx,
-          nowMs,
-          audit: (action, subject, organizationId, detail, entryId) =>
-            writeAuditEntry(trx, nowMs, actor, { action, subject, organizationId, detail: detail ?? {} }, entryId),
-          emit: (change) => emitted.push(change),
-        })
-      })
+      const outcome = await db.transaction().execute((trx) => work(unitOf(trx, clock.now(), actor, emitted)))
       for (const change of emitted) emit(change)
       return outcome
     },
+    transaction: (work) => db.transaction().execute(work),
+    async note(work) {
+      await work(db)
+    },
+    beInTouch: () => undefined,
   }
 }

@@ -24,7 +24,7 @@ const MAXIMUM_NOTED = 20_000
 const MAXIMUM_BATCH = 200
 
 /** A log over the store's tokens. The error of a write in the background goes to `onError`. */
-export function createBrokerAccessLog({ db, clock }: Store, onError: (error: unknown) => void): BrokerAccessLog {
+export function createBrokerAccessLog({ clock, note }: Store, onError: (error: unknown) => void): BrokerAccessLog {
   let noted = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
@@ -34,10 +34,13 @@ export function createBrokerAccessLog({ db, clock }: Store, onError: (error: unk
     noted = new Map()
     for (let start = 0; start < entries.length; start += MAXIMUM_BATCH) {
       if (start > 0) await nextTurn()
-      const values = entries.slice(start, start + MAXIMUM_BATCH).map(([id, at]) => sql`(${id}, ${at})`)
-      await sql`
+      const values = entries
+        .slice(start, start + MAXIMUM_BATCH)
+        .map(([id, at]) => sql`(cast(${id} as text), cast(${at} as bigint))`)
+      const update = sql`
         with used (id, at) as (values ${sql.join(values)})
-        update broker_tokens set last_used_at = used.at from used where broker_tokens.id = used.id`.execute(db)
+        update broker_tokens set last_used_at = used.at from used where broker_tokens.id = used.id`
+      await note((db) => update.execute(db))
     }
   }
 

@@ -165,19 +165,21 @@ export async function recordBrokerAccess(
 }
 
 /** Deletes the records of tokens that have expired. */
-export async function pruneBrokerAccess({ db, clock }: Store): Promise<void> {
+export async function pruneBrokerAccess({ clock, transaction }: Store): Promise<void> {
   for (;;) {
-    const { numDeletedRows } = await db
-      .deleteFrom('broker_tokens')
-      .where('id', 'in', (eb) =>
-        eb
-          .selectFrom('broker_tokens')
-          .select('id')
-          .where('expires_at', '<=', clock.now() - PRUNE_SLACK_MS)
-          .orderBy('expires_at')
-          .limit(PRUNE_BATCH),
-      )
-      .executeTakeFirst()
+    const { numDeletedRows } = await transaction((trx) =>
+      trx
+        .deleteFrom('broker_tokens')
+        .where('id', 'in', (eb) =>
+          eb
+            .selectFrom('broker_tokens')
+            .select('id')
+            .where('expires_at', '<=', clock.now() - PRUNE_SLACK_MS)
+            .orderBy('expires_at')
+            .limit(PRUNE_BATCH),
+        )
+        .executeTakeFirstOrThrow(),
+    )
     if (numDeletedRows < BigInt(PRUNE_BATCH)) return
     await nextTurn()
   }

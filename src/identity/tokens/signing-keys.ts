@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
 import type { CryptoKey, JWK, JWTPayload } from 'jose'
-import { done, granted, refuse } from '../store/result.ts'
+import { granted, refuse } from '../store/result.ts'
 import type { Actor, Refusal, Result } from '../store/result.ts'
+import type { Changes } from '../store/changes.ts'
 import type { Store } from '../store/store.ts'
 import { isWholeKey } from '../store/stored-key.ts'
 
@@ -30,6 +31,11 @@ export interface SigningKeyRing extends SigningKeys {
   sign(typ: string, claims: JWTPayload & { readonly exp: number }): Promise<string>
   /** The public key of the `kid`; undefined when it is none of ours. */
   publicKey(kid: string): CryptoKey | undefined
+  /**
+   * Reads the keys again if another process may have made the key of this `kid`. True when the key
+   * is there now. Anybody can make a `kid` up, so the keys are read once a second at most.
+   */
+  look(kid: string): Promise<boolean>
   /** Forgets the keys whose last token has expired. True when there was such a key. */
   prune(): Promise<boolean>
 }
@@ -55,53 +61,93 @@ const MAXIMUM_KEYS = 100
  */
 const EXPIRY_SLACK_MS = 86_400_000
 
+/** How often an unknown `kid` may make the process read the keys again. */
+const LOOK_MS = 1_000
+/** Clocks of processes that share a registry differ: a key outlives its last token by this time. */
+const CLOCKS_DIFFER_MS = 60_000
+
 /**
  * Opens the key ring of a store, and makes the first key when there is none. A key that is damaged
  * is left out, and `onBroken` hears of it.
  */
-export async function openSigningKeys(store: Store, onBroken: (kid: string) => void): Promise<SigningKeyRing> {
-  const ring = new StoredKeyRing(store)
-  await ring.load(onBroken)
+export async function openSigningKeys(
+  store: Store,
+  changes: Changes,
+  onBroken: (kid: string) => void,
+  onError: (error: unknown) => void,
+): Promise<SigningKeyRing> {
+  const ring = new StoredKeyRing(store, onBroken)
+  await ring.open()
+  changes.subscribe((change) => {
+    const isRotated = change.kind === 'signing_key_rotated' && change.kid !== ring.currentKid
+    if (isRotated || change.kind === 'resynchronized') ring.load().catch(onError)
+  })
   return ring
 }
 
 class StoredKeyRing implements SigningKeyRing {
   readonly #store: Store
+  readonly #onBroken: (kid: string) => void
   readonly #keys = new Map<string, Key>()
   #current: Key | undefined
+  #lookedAtMs = -Infinity
 
-  constructor(store: Store) {
+  constructor(store: Store, onBroken: (kid: string) => void) {
     this.#store = store
+    this.#onBroken = onBroken
   }
 
-  async load(onBroken: (kid: string) => void): Promise<void> {
+  get currentKid(): string | undefined {
+    return this.#current?.kid
+  }
+
+  async open(): Promise<void> {
+    await this.load()
+    // Another process may make the first key at the same time.
+    if (this.#current === undefined) await this.#replace({ userId: null }, undefined)
+  }
+
+  async load(): Promise<void> {
     const rows = await this.#store.db.selectFrom('signing_keys').selectAll().orderBy('created_at').execute()
     for (const row of rows) {
       if (isWholeKey(row)) this.#add(await importKey(row), row.is_current === 1)
-      else onBroken(row.kid)
+      else this.#onBroken(row.kid)
     }
-    if (this.#current === undefined) await this.rotate({ userId: null })
   }
 
-  async rotate(actor: Actor): Promise<Result<{ readonly kid: string }>> {
+  async look(kid: string): Promise<boolean> {
+    const nowMs = this.#store.clock.steady()
+    if (this.#store.dialect === 'sqlite' || this.#keys.has(kid) || nowMs - this.#lookedAtMs < LOOK_MS) return false
+    this.#lookedAtMs = nowMs
+    await this.load()
+    return this.#keys.has(kid)
+  }
+
+  rotate(actor: Actor): Promise<Result<{ readonly kid: string }>> {
+    return this.#replace(actor, this.#current)
+  }
+
+  /**
+   * Makes a key that signs from now on. Without a key to replace, a key that another process has
+   * made meanwhile is taken instead.
+   */
+  async #replace(actor: Actor, replaced: Key | undefined): Promise<Result<{ readonly kid: string }>> {
     const made = await makeKey()
-    const outcome = await this.#store.change(actor, async ({ trx, nowMs, audit }) => {
-      const { count } = await trx
-        .selectFrom('signing_keys')
-        .select((eb) => eb.fn.countAll().as('count'))
-        .executeTakeFirstOrThrow()
-      if (Number(count) >= MAXIMUM_KEYS) return tooManyKeys()
+    const outcome = await this.#store.change(actor, async ({ trx, nowMs, audit, emit }) => {
+      const known = await trx.selectFrom('signing_keys').selectAll().execute()
+      const other = known.find((row) => row.is_current === 1 && isWholeKey(row))
+      if (replaced === undefined && other !== undefined) return granted(other)
+      if (known.length >= MAXIMUM_KEYS) return tooManyKeys()
       await trx.updateTable('signing_keys').set({ is_current: 0 }).execute()
-      await trx
-        .insertInto('signing_keys')
-        .values({ ...made, is_current: 1, latest_expiry_at: nowMs, created_at: nowMs })
-        .execute()
+      const row = { ...made, is_current: 1, latest_expiry_at: nowMs, created_at: nowMs }
+      await trx.insertInto('signing_keys').values(row).execute()
       await audit('signing_key.rotated', made.kid, null)
-      return done
+      emit({ kind: 'signing_key_rotated', kid: made.kid })
+      return granted(row)
     })
     if (!outcome.ok) return outcome
-    this.#add(await importKey({ ...made, latest_expiry_at: this.#store.clock.now() }), true)
-    return granted({ kid: made.kid })
+    this.#add(await importKey(outcome.value), true)
+    return granted({ kid: outcome.value.kid })
   }
 
   jwks(): { readonly keys: readonly JWK[] } {
@@ -120,13 +166,16 @@ class StoredKeyRing implements SigningKeyRing {
   }
 
   async prune(): Promise<boolean> {
-    const { db, clock } = this.#store
-    const pruned = await db
-      .deleteFrom('signing_keys')
-      .where('is_current', '=', 0)
-      .where('latest_expiry_at', '<=', clock.now())
-      .returning('kid')
-      .execute()
+    const { clock, dialect } = this.#store
+    const endMs = clock.now() - (dialect === 'sqlite' ? 0 : CLOCKS_DIFFER_MS)
+    const pruned = await this.#store.transaction((trx) =>
+      trx
+        .deleteFrom('signing_keys')
+        .where('is_current', '=', 0)
+        .where('latest_expiry_at', '<=', endMs)
+        .returning('kid')
+        .execute(),
+    )
     for (const { kid } of pruned) this.#keys.delete(kid)
     return pruned.length > 0
   }

@@ -46,7 +46,8 @@ const MAXIMUM_USERS = 10_000
 const MAXIMUM_ACCESSES = 50_000
 
 /** Standings that are remembered until a change touches them. */
-export function createStandings({ db }: Store, changes: Changes): Standings {
+export function createStandings(store: Store, changes: Changes): Standings {
+  const { db } = store
   const users = new Remembered<UserStanding | undefined>({
     look: (userId) => findUser(db, userId),
     maximum: MAXIMUM_USERS,
@@ -58,8 +59,14 @@ export function createStandings({ db }: Store, changes: Changes): Standings {
   })
   forgetOnChange(changes, { user: users, access: accesses })
   return {
-    ofUser: async (userId) => users.of(userId),
-    ofAccess: async (userId, organizationId, tokenId) => accesses.of(tokenId, { userId, organizationId }),
+    async ofUser(userId) {
+      await store.beInTouch()
+      return users.of(userId)
+    },
+    async ofAccess(userId, organizationId, tokenId) {
+      await store.beInTouch()
+      return accesses.of(tokenId, { userId, organizationId })
+    },
   }
 }
 

@@ -39,6 +39,10 @@ export interface TokenVerifier {
   verify(kind: TokenKind, jwt: string): Result<VerifiedToken>
   /** Like `verify`, but takes expired tokens, too. */
   read(kind: TokenKind, jwt: string): Result<VerifiedToken>
+  /**
+   * Whether the text names a key that is known only since now. Then it is worth another try.
+   */
+  learnsKeyOf(jwt: string): Promise<boolean>
   /** To be called after keys were pruned. */
   forget(): void
 }
@@ -97,6 +101,12 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
     },
 
     read: readOnce,
+
+    async learnsKeyOf(jwt) {
+      const parts = jwt.length > MAXIMUM_TOKEN_CHARACTERS ? undefined : partsOf(jwt)
+      const header = parts && readHeader(parts.header)
+      return header !== undefined && keys.publicKey(header.kid) === undefined && keys.look(header.kid)
+    },
 
     forget() {
       for (const cache of Object.values(verified)) cache.clear()

@@ -363,7 +363,8 @@ test('no more than 100 keys are kept, and room comes back with the end of their 
   assert.equal(signingKeys.jwks().keys.length, 100)
   const session = await registry.tokens.issueSession({ id: bench.userId })
   assert.equal(decode(partsOf(session)[0])['kid'], current)
-  clock.advance(1)
+  // Clocks of processes that share a registry may differ by a minute.
+  clock.advance(60_001)
   await registry.pruneExpired()
   // Keys that signed living tokens stay: the key of the bench's tokens, and the session's.
   assert.equal(signingKeys.jwks().keys.length, 2)

@@ -182,7 +182,8 @@ function createVerifying({
   accessLog,
 }: TokenParts): Pick<Tokens, Extract<keyof Tokens, `verify${string}` | 'readBrokerAccess' | 'recheckBrokerAccess'>> {
   async function verifyOfUser(kind: TokenKind, jwt: string): Promise<Result<SessionClaims>> {
-    const verified = verifier.verify(kind, jwt)
+    const first = verifier.verify(kind, jwt)
+    const verified = isUnsigned(first) && (await verifier.learnsKeyOf(jwt)) ? verifier.verify(kind, jwt) : first
     if (!verified.ok) return verified
     const { userId, tokenId, expiresAtMs, claims } = verified.value
     const standing = await standings.ofUser(userId)
@@ -220,7 +221,8 @@ function createVerifying({
     },
 
     async verifyBrokerAccess(jwt) {
-      const read = readBrokerAccess(jwt)
+      const first = readBrokerAccess(jwt)
+      const read = isUnsigned(first) && (await verifier.learnsKeyOf(jwt)) ? readBrokerAccess(jwt) : first
       if (!read.ok) return read
       const claims = read.value
       const judged = store.clock.now() < claims.expiresAtMs ? await judge(claims) : tokenExpired()
@@ -236,6 +238,11 @@ function createVerifying({
 
     recheckBrokerAccess: async (claims) => (store.clock.now() < claims.expiresAtMs ? judge(claims) : tokenExpired()),
   }
+}
+
+/** Another process may have made the key of such a token. */
+function isUnsigned(verified: Result<unknown>): boolean {
+  return !verified.ok && verified.reason === 'token_signature_invalid'
 }
 
 function createEnding({ store, keys, verifier }: TokenParts): Pick<Tokens, 'signOutEverywhere' | 'pruneExpired'> {

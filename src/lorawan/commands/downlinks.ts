@@ -129,6 +129,11 @@ export class Downlinks {
     this.#codecs.forget(applicationId)
   }
 
+  /** Any application may have another codec. */
+  allApplicationsChanged(): void {
+    this.#codecs.forgetAll()
+  }
+
   /** The application is gone, and its devices' commands with it. */
   applicationRemoved(applicationId: string): void {
     this.#codecs.forget(applicationId)

@@ -53,7 +53,7 @@ const NO_CODEC: RegisteredCodec = { organizationId: '', codec: '', decoderScript
 /** The memories of uplinks. Their owner tells them of changes. */
 export interface UplinkMemories {
   /** By application id. */
-  readonly application: { forget(id: string): void }
+  readonly application: { forget(id: string): void; forgetAll(): void }
   /** By DevEUI. */
   readonly device: { forget(id: string): void; forgetAll(): void }
 }

@@ -1,0 +1,24 @@
+/** The tests of the registry, with the registry in PostgreSQL. */
+import { after } from 'node:test'
+import { useDatabases } from '../../src/identity/registry.testing.ts'
+import { startTestServer } from './test-server.ts'
+
+const server = await startTestServer('the tests of the registry, on PostgreSQL')
+if (server !== undefined) {
+  after(() => server.close())
+  useDatabases(() => server.newDatabase())
+  await import('../../src/identity/first-admin.test.ts')
+  await import('../../src/identity/registry.test.ts')
+  await import('../../src/identity/store/application-ids.test.ts')
+  await import('../../src/identity/store/audit.test.ts')
+  await import('../../src/identity/tenants/service-credentials.test.ts')
+  await import('../../src/identity/tenants/organization-bounds.test.ts')
+  await import('../../src/identity/tenants/organizations.test.ts')
+  await import('../../src/identity/tokens/tokens.test.ts')
+  await import('../../src/identity/tokens/metrics-tokens.test.ts')
+  await import('../../src/identity/devices/devices.test.ts')
+  await import('../../src/identity/devices/directory.test.ts')
+  await import('../../src/identity/people/second-factor.test.ts')
+  await import('../../src/identity/people/users.test.ts')
+  await import('../../src/identity/people/passwords.test.ts')
+}
