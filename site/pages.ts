@@ -46,6 +46,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
   Operate: [
     ['docs/operate.md', 'Run it'],
     ['docs/settings.md', 'Settings'],
+    ['docs/postgresql.md', 'PostgreSQL'],
     ['docs/fences.md', 'Fences'],
     ['docs/metrics.md', 'Metrics'],
     ['docs/network-servers/README.md', 'Network servers'],

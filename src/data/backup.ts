@@ -26,6 +26,8 @@ export interface BackupManifest {
   readonly version: string
   /** The time of the backup: RFC 3339, UTC. */
   readonly createdAt: string
+  /** True when the registry is in PostgreSQL, which has backups of its own. */
+  readonly isRegistryElsewhere: boolean
 }
 
 /** The names of entries that are files of the data directory. The group is the path there. */
@@ -47,20 +49,26 @@ const ALL_PAGES = 0x7fff_ffff
 export function backupOf(
   directory: string,
   engine: EmbeddedEngine | undefined,
-  nowMs: number,
+  world: BackupWorld,
 ): AsyncGenerator<Buffer, void, void> {
-  return archiveOf(entriesOf(directory, engine, nowMs))
+  return archiveOf(entriesOf(directory, engine, world))
+}
+
+interface BackupWorld {
+  readonly nowMs: number
+  readonly isRegistryElsewhere: boolean
 }
 
 async function* entriesOf(
   directory: string,
   engine: EmbeddedEngine | undefined,
-  nowMs: number,
+  { nowMs, isRegistryElsewhere }: BackupWorld,
 ): AsyncGenerator<ArchiveEntry> {
   const manifest: BackupManifest = {
     format: DATA_DIRECTORY_FORMAT,
     version,
     createdAt: new Date(nowMs).toISOString(),
+    isRegistryElsewhere,
   }
   yield entryOf(MANIFEST_ENTRY, Buffer.from(`${JSON.stringify(manifest)}\n`))
   const ofLog = engine === undefined ? undefined : backupEntries(engine)
@@ -68,7 +76,7 @@ async function* entriesOf(
     // The first entry of the log pins the log.
     const first = await ofLog?.next()
     if (first !== undefined && first.done !== true) yield first.value
-    yield* registryEntry(directory)
+    if (!isRegistryElsewhere) yield* registryEntry(directory)
     yield* certificateEntries(directory)
     if (ofLog !== undefined) yield* ofLog
   } finally {

@@ -10,7 +10,8 @@ import type { RegistryReport } from '../identity/store/check-registry.ts'
 
 /** The contents of a data directory, and the damage that was found. */
 export interface DataDirectoryReport {
-  readonly registry: RegistryReport
+  /** Undefined when the registry is in PostgreSQL. */
+  readonly registry: RegistryReport | undefined
   /** Undefined when messages were in memory, or when `problems` says why the log can't be read. */
   readonly log: LogReport | undefined
   /** Sentences for people; empty when nothing is damaged. */
@@ -20,9 +21,12 @@ export interface DataDirectoryReport {
 }
 
 /** Checks a data directory that this process holds. No engine may have it open. */
-export async function checkDataDirectory(directory: string): Promise<DataDirectoryReport> {
-  const registry = checkRegistry(registryFileIn(directory))
-  const problems = registry.problems.map((problem) => `registry: ${problem}`)
+export async function checkDataDirectory(
+  directory: string,
+  isRegistryElsewhere: boolean,
+): Promise<DataDirectoryReport> {
+  const registry = isRegistryElsewhere ? undefined : checkRegistry(registryFileIn(directory))
+  const problems = (registry?.problems ?? []).map((problem) => `registry: ${problem}`)
   let log: LogReport | undefined
   let isLossy = problems.length > 0
   try {

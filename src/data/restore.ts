@@ -42,7 +42,7 @@ export async function verifyBackup(source: AsyncIterable<Buffer>): Promise<Backu
     }
     for await (const _ of content);
   })
-  if (manifest === undefined || !names.has('data/registry.db')) {
+  if (manifest === undefined || names.has('data/registry.db') === manifest.isRegistryElsewhere) {
     throw new BackupUnusable('The backup is without a registry.')
   }
   return manifest
@@ -109,5 +109,6 @@ function parseManifest(json: Buffer): BackupManifest {
       `The backup is of a data directory of format ${format}, made by Fieldgate ${version}; this one knows formats up to ${DATA_DIRECTORY_FORMAT}.`,
     )
   }
-  return { format, version, createdAt }
+  // Older backups don't say it: they have the registry.
+  return { format, version, createdAt, isRegistryElsewhere: manifest?.['isRegistryElsewhere'] === true }
 }

@@ -70,7 +70,10 @@ export async function createHttp(
     history: new EventHistory(new History(engine)),
     backups: {
       make: () =>
-        backupOf(dataDirectory.path, engine instanceof EmbeddedEngine ? engine : undefined, systemClock.now()),
+        backupOf(dataDirectory.path, engine instanceof EmbeddedEngine ? engine : undefined, {
+          nowMs: systemClock.now(),
+          isRegistryElsewhere: settings.databaseUrl !== undefined,
+        }),
     },
     metrics: createMetrics(parts),
     newcomers: newcomersOf(settings, parts, proxies),

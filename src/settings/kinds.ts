@@ -220,3 +220,49 @@ export function secret(of: {
     },
   }
 }
+
+/** The modes of encryption that are told apart; the other modes of libpq fall back to none. */
+const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full']
+
+/**
+ * The URL of a PostgreSQL database. It may contain a password, so it is never shown. In a network
+ * the URL has to say how the connection is secured.
+ */
+export function databaseUrl(of: {
+  readonly name: string
+  readonly defaultText: string
+  readonly description: string
+}): Definition<string | undefined> {
+  return {
+    ...of,
+    accepts: '`postgres://user@host:port/database?sslmode=…`',
+    default: () => undefined,
+    isSecret: true,
+    parse(given) {
+      const reason = faultOfDatabaseUrl(given)
+      return reason === undefined ? { ok: true, value: given } : { ok: false, reason }
+    },
+  }
+}
+
+function faultOfDatabaseUrl(given: string): string | undefined {
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol)) {
+    return 'must be a URL like postgres://user@host:5432/database?sslmode=verify-full'
+  }
+  const unknown = [...url.searchParams.keys()].find((name) => name !== 'sslmode')
+  if (unknown !== undefined) return `must have no other parameter than sslmode, not ${JSON.stringify(unknown)}`
+  if (url.hostname === '') return 'must name the host'
+  if (url.username === '') return 'must name the user'
+  if (!/^\/[^/]+$/.test(url.pathname)) return 'must name the database'
+  const mode = url.searchParams.get('sslmode')
+  if (mode !== null && !SSL_MODES.includes(mode)) return `must have an sslmode out of ${SSL_MODES.join(', ')}`
+  if (mode === null && !isLoopback(url.hostname)) {
+    return 'must say by sslmode how the connection is secured: verify-full, or disable in a network that you trust'
+  }
+  return undefined
+}
+
+function isLoopback(name: string): boolean {
+  return name === 'localhost' || name === '[::1]' || name.startsWith('127.')
+}

@@ -197,3 +197,35 @@ describe('the settings table', () => {
     for (const { name } of Object.values(definitions)) assert.ok(settingsHelp().includes(`  ${name}  (`))
   })
 })
+
+function faultOf(url: string, more: Record<string, string> = {}): string {
+  const result = checkSettings(readEnvironment({ FIELDGATE_DATABASE_URL: url, ...more }))
+  return result.ok ? '' : describeFaults(result.faults).join('\n')
+}
+
+describe('the URL of the database', () => {
+  it('may leave sslmode out on this machine alone', () => {
+    for (const place of ['localhost', '127.0.0.1:5433', '[::1]']) assert.equal(faultOf(`postgres://f@${place}/f`), '')
+    assert.match(faultOf('postgres://f@db.example.org/f'), /must say by sslmode/)
+    assert.equal(faultOf('postgres://f@db.example.org/f?sslmode=verify-full'), '')
+  })
+
+  it('is never shown, and says what is wrong', () => {
+    for (const [url, reason] of [
+      ['http://f:geheim@localhost/f', /must be a URL like postgres/],
+      ['postgres://localhost/f', /must name the user/],
+      ['postgres://f:geheim@localhost', /must name the database/],
+      ['postgres://f:geheim@localhost/f?sslmode=prefer', /must have an sslmode out of/],
+      ['postgres://f:geheim@localhost/f?ssl=1', /no other parameter/],
+    ] as const) {
+      assert.match(faultOf(url), reason)
+      assert.doesNotMatch(faultOf(url), /geheim/)
+    }
+  })
+
+  it('goes with its password and its authority', () => {
+    assert.match(faultOf('', { FIELDGATE_DATABASE_PASSWORD: 'x' }), /must not be set without FIELDGATE_DATABASE_URL/)
+    assert.match(faultOf('postgres://f:y@localhost/f', { FIELDGATE_DATABASE_PASSWORD: 'x' }), /contains a password/)
+    assert.match(faultOf('postgres://f@localhost/f', { FIELDGATE_DATABASE_CA_FILE: 'x' }), /needs an sslmode/)
+  })
+})

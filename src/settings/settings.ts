@@ -7,7 +7,7 @@ import { hostname } from 'node:os'
 import { boundDefinitions } from './bounds.ts'
 import { given } from '../given.ts'
 import { fileVariable, readSecret } from './secret-file.ts'
-import { choice, host, integer, networks, optionalPath, origins, path, secret } from './kinds.ts'
+import { choice, databaseUrl, host, integer, networks, optionalPath, origins, path, secret } from './kinds.ts'
 import type { Definition } from './kinds.ts'
 
 /**
@@ -68,6 +68,23 @@ export const definitions = {
     minimumLength: 10,
     maximumLength: 128,
     description: 'The password of the first user `admin`, which is made at the first start. Ignored later.',
+  }),
+  databaseUrl: databaseUrl({
+    name: 'FIELDGATE_DATABASE_URL',
+    defaultText: 'a file of SQLite in the data directory',
+    description: 'The PostgreSQL database of the registry, which several services may share: `docs/postgresql.md`.',
+  }),
+  databasePassword: secret({
+    name: 'FIELDGATE_DATABASE_PASSWORD',
+    defaultText: 'that of the URL',
+    minimumLength: 1,
+    maximumLength: 1_000,
+    description: 'The password of the database’s user, where the URL does not contain it.',
+  }),
+  databaseCaFile: optionalPath({
+    name: 'FIELDGATE_DATABASE_CA_FILE',
+    defaultText: 'the authorities of the runtime',
+    description: 'The certificate authority of the database’s server, PEM. Only with an `sslmode` that encrypts.',
   }),
   allowedOrigins: origins({
     name: 'FIELDGATE_ALLOWED_ORIGINS',
@@ -304,6 +321,7 @@ function crossFaults(settings: Settings): SettingFault[] {
   if (tlsKeyFile !== undefined && tlsCertFile === undefined) {
     faults.push({ name: definitions.tlsCertFile.name, reason: `must be set when ${definitions.tlsKeyFile.name} is` })
   }
+  faults.push(...databaseFaults(settings))
   if (settings.publicHost === '0.0.0.0' || settings.publicHost === '::') {
     const reason = `must be a name or an address that clients can connect to; ${definitions.host.name} is the one to listen on`
     faults.push({ name: definitions.publicHost.name, given: settings.publicHost, reason })
@@ -318,6 +336,27 @@ function crossFaults(settings: Settings): SettingFault[] {
       given: String(settings.brokerTokenDefaultTtlSeconds),
       reason: `must not be above ${definitions.brokerTokenMaximumTtlSeconds.name} (${settings.brokerTokenMaximumTtlSeconds})`,
     })
+  }
+  return faults
+}
+
+function databaseFaults({ databaseUrl: url, databasePassword, databaseCaFile }: Settings): SettingFault[] {
+  if (url === undefined) {
+    const reason = `must not be set without ${definitions.databaseUrl.name}`
+    return [
+      ...(databasePassword === undefined ? [] : [{ name: definitions.databasePassword.name, reason }]),
+      ...(databaseCaFile === undefined ? [] : [{ name: definitions.databaseCaFile.name, reason }]),
+    ]
+  }
+  const { password, searchParams } = new URL(url)
+  const faults: SettingFault[] = []
+  if (databasePassword !== undefined && password !== '') {
+    const reason = `must not be set when ${definitions.databaseUrl.name} contains a password`
+    faults.push({ name: definitions.databasePassword.name, reason })
+  }
+  if (databaseCaFile !== undefined && (searchParams.get('sslmode') ?? 'disable') === 'disable') {
+    const reason = `needs an sslmode that encrypts, in ${definitions.databaseUrl.name}`
+    faults.push({ name: definitions.databaseCaFile.name, reason })
   }
   return faults
 }

@@ -3,7 +3,7 @@
  * the registry of that directory when no service runs.
  */
 import type { Settings } from '../../settings/settings.ts'
-import { registryFileIn } from '../../data/data-directory.ts'
+import { registryPlaceOf } from '../../service/registry-place.ts'
 import { systemClock } from '../../clock.ts'
 import { openRegistry } from '../../identity/registry.ts'
 import type { Registry } from '../../identity/registry.ts'
@@ -82,8 +82,8 @@ async function openAlone(
 const USERS_PER_PAGE = 1000
 
 function openRegistryOf(settings: Settings): Promise<Registry> {
-  const file = registryFileIn(settings.dataDirectory)
-  return openRegistry({ file, clock: systemClock, sessionTtlSeconds: settings.sessionTtlSeconds })
+  const { sessionTtlSeconds } = settings
+  return openRegistry({ ...registryPlaceOf(settings), clock: systemClock, sessionTtlSeconds })
 }
 
 async function sessionOf(registry: Registry, userName: string | undefined): Promise<string> {

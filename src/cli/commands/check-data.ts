@@ -3,6 +3,7 @@ import { checkDataDirectory } from '../../data/check.ts'
 import type { DataDirectoryReport } from '../../data/check.ts'
 import type { LogReport } from '../../engine/opening/check-log.ts'
 import { openDataDirectory } from '../../data/data-directory.ts'
+import type { RegistryReport } from '../../identity/store/check-registry.ts'
 import { systemClock } from '../../clock.ts'
 import { showJson } from './administration.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
@@ -19,11 +20,15 @@ const LOST = 2
  * Shows the contents of a data directory and its damage; resolves with the exit code. Throws
  * CommandFailure when the directory can't be taken.
  */
-export async function checkData(terminal: Terminal, directory: string, isJson: boolean): Promise<number> {
+export async function checkData(
+  terminal: Terminal,
+  directory: string,
+  { isJson, isRegistryElsewhere }: { readonly isJson: boolean; readonly isRegistryElsewhere: boolean },
+): Promise<number> {
   const opened = await openDataDirectory(directory, { purpose: 'check', clock: systemClock, mustExist: true })
   if (!opened.ok) throw new CommandFailure(opened.message)
   try {
-    const report = await checkDataDirectory(directory)
+    const report = await checkDataDirectory(directory, isRegistryElsewhere)
     if (isJson) {
       showJson(terminal, forPrograms(report))
       return exitCodeOf(report)
@@ -48,16 +53,13 @@ function exitCodeOf({ problems, isLossy }: DataDirectoryReport): number {
 
 /** The report as JSON: counts and sentences. Each damage has its sentence in `problems`. */
 function forPrograms({ registry, log, problems, isLossy }: DataDirectoryReport): unknown {
-  const { organizations, users, devices } = registry
+  const { problems: ___, ...counts } = registry ?? { problems: [] }
   const { damages: _, problems: __, ...messages } = log ?? { damages: [], problems: [] }
-  return { registry: { organizations, users, devices }, messages: log && messages, problems, isLossy }
+  return { registry: registry && counts, messages: log && messages, problems, isLossy }
 }
 
 function describe({ registry, log, problems }: DataDirectoryReport): string {
-  const { organizations, users, devices } = registry
-  const lines = [
-    `registry  ${counted(organizations, 'organization')}, ${counted(users, 'user')}, ${counted(devices, 'device')}`,
-  ]
+  const lines = [`registry  ${registry === undefined ? 'in PostgreSQL, and not looked at' : contentsOf(registry)}`]
   if (log !== undefined) {
     const { messages, segments, bytes, stateKeys, tornBytes, keptAside } = log
     lines.push(`messages  ${messages} in ${counted(segments, 'segment')}, ${formatBytes(bytes)}`)
@@ -70,6 +72,10 @@ function describe({ registry, log, problems }: DataDirectoryReport): string {
   }
   lines.push(problems.length === 0 ? 'all is well' : counted(problems.length, 'problem'))
   return `${lines.join('\n')}\n`
+}
+
+function contentsOf({ organizations, users, devices }: RegistryReport): string {
+  return `${counted(organizations, 'organization')}, ${counted(users, 'user')}, ${counted(devices, 'device')}`
 }
 
 function lossOf({ lostMessages, furtherAtMost }: LogReport): string {

@@ -1,4 +1,4 @@
-/** The commands `fieldgate backup`, `restore` and `check`: their options and their help. */
+/** The commands on all data, `fieldgate backup` and its like: their options and their help. */
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { readSettings } from '../serve/read-settings.ts'
@@ -20,6 +20,14 @@ Exit codes:
 Examples:
   fieldgate check
   fieldgate check --data-dir /var/lib/fieldgate-restored`
+
+const MIGRATE_HELP = `
+All rows are copied in one transaction, and their counts are compared: after a failure nothing was copied. The registry
+of the data directory stays as it is. Messages and Sessions stay in the data directory. Other users of the machine may
+see the URL on the command line, so give the password by FIELDGATE_DATABASE_PASSWORD_FILE.
+
+Examples:
+  fieldgate migrate-registry --to 'postgres://fieldgate@db.example.org/fieldgate?sslmode=verify-full'`
 
 /** Adds the commands to the program. */
 export function addDataCommands(program: Command, terminal: Terminal, exit: { code: number }): void {
@@ -66,12 +74,25 @@ Examples:
     .addHelpText('after', CHECK_HELP)
     .action(async ({ dataDir, json }: DirectoryOption & { readonly json?: true }) => {
       const { checkData } = await import('./check-data.ts')
-      exit.code = await checkData(terminal, resolve(dataDir ?? settingsFor(terminal).dataDirectory), json === true)
+      const { dataDirectory, databaseUrl } = settingsFor(terminal)
+      const options = { isJson: json === true, isRegistryElsewhere: databaseUrl !== undefined }
+      exit.code = await checkData(terminal, resolve(dataDir ?? dataDirectory), options)
+    })
+  program
+    .command('migrate-registry')
+    .description('copy the registry of a data directory into an empty PostgreSQL; the service must be stopped')
+    .option('--to <url>', 'the database, instead of FIELDGATE_DATABASE_URL')
+    .addHelpText('after', MIGRATE_HELP)
+    .action(async ({ to }: { readonly to?: string }) => {
+      const { migrateRegistry } = await import('./migrate-registry.ts')
+      await migrateRegistry(terminal, settingsFor(terminal, to))
     })
 }
 
-function settingsFor(terminal: Terminal): ReturnType<typeof readSettings>['settings'] {
-  const { settings, warnings } = readSettings(terminal)
+function settingsFor(terminal: Terminal, databaseUrl?: string): ReturnType<typeof readSettings>['settings'] {
+  const { environment } = terminal
+  const chosen = databaseUrl === undefined ? environment : { ...environment, FIELDGATE_DATABASE_URL: databaseUrl }
+  const { settings, warnings } = readSettings({ ...terminal, environment: chosen })
   for (const warning of warnings) terminal.error(`fieldgate: ${warning}\n`)
   return settings
 }

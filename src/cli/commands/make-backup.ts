@@ -34,6 +34,7 @@ export async function makeBackup(terminal: Terminal, settings: Settings, file: s
     await rename(temporary, file)
     await syncDirectory(dirname(file))
     terminal.out(`${file}: ${formatBytes(bytes)}\n`)
+    if (settings.databaseUrl !== undefined) terminal.error(ELSEWHERE)
   } catch (error) {
     await handle.close().catch(() => {})
     await rm(temporary, { force: true })
@@ -43,6 +44,9 @@ export async function makeBackup(terminal: Terminal, settings: Settings, file: s
     throw error
   }
 }
+
+const ELSEWHERE =
+  'fieldgate: The registry is in PostgreSQL, and not in this file. Back it up by pg_dump, before the messages.\n'
 
 async function write(terminal: Terminal, settings: Settings, handle: FileHandle): Promise<number> {
   const progress = new Progress(terminal, 'written', steadyNow)
@@ -85,7 +89,8 @@ async function backUpAlone(
       : new EmbeddedEngine({ disk: nodeDisk, directory, retentionMs: Infinity, retentionBytes: Infinity })
   await engine?.open()
   try {
-    await use(backupOf(dataDirectory, engine, systemClock.now()))
+    const isRegistryElsewhere = settings.databaseUrl !== undefined
+    await use(backupOf(dataDirectory, engine, { nowMs: systemClock.now(), isRegistryElsewhere }))
   } finally {
     await engine?.close()
   }

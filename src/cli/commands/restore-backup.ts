@@ -36,6 +36,9 @@ export async function restoreBackup(terminal: Terminal, file: string, directory:
     await dataDirectory.release()
   }
   terminal.out(`${directory} is as the deployment was at ${manifest.createdAt}.\n`)
+  if (manifest.isRegistryElsewhere) {
+    terminal.out('The registry was in PostgreSQL, and is not in this file: restore it there.\n')
+  }
 }
 
 async function* readFrom(terminal: Terminal, file: string, verb: string): AsyncGenerator<Buffer> {
