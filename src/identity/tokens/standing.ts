@@ -60,11 +60,13 @@ export function createStandings(store: Store, changes: Changes): Standings {
   forgetOnChange(changes, { user: users, access: accesses })
   return {
     async ofUser(userId) {
-      await store.beInTouch()
+      const touching = store.beInTouch()
+      if (touching !== undefined) await touching
       return users.of(userId)
     },
     async ofAccess(userId, organizationId, tokenId) {
-      await store.beInTouch()
+      const touching = store.beInTouch()
+      if (touching !== undefined) await touching
       return accesses.of(tokenId, { userId, organizationId })
     },
   }
