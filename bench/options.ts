@@ -26,7 +26,7 @@ export const USAGE = `npm run bench -- [options]
                          and of ${DEFAULTS}, which stands for those that are compared without this option
   --qos 0,1              default: 0,1
   --runs N               rounds, in each of which every broker has its turn; default: 3
-  --seconds N            of the measured window; default: 1
+  --seconds N            of the measured window; default: 4
   --write FILE           put the figures into that document, between its markers
   --help
 `
@@ -48,7 +48,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | { readonly
         brokers: { type: 'string', default: DEFAULTS },
         qos: { type: 'string', default: '0,1' },
         runs: { type: 'string', default: '3' },
-        seconds: { type: 'string', default: '1' },
+        seconds: { type: 'string', default: '4' },
         write: { type: 'string' },
         help: { type: 'boolean', default: false },
       },
