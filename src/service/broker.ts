@@ -1,5 +1,6 @@
 /** The engine, the policy and the broker over both. */
 import { organizationOf, tenantOf } from '../access/holders.ts'
+import { patientDirectory } from '../access/patient-directory.ts'
 import { AccessPolicy } from '../access/policy.ts'
 import { Broker } from '../broker/broker.ts'
 import type { Engine } from '../broker/ports/engine.ts'
@@ -58,10 +59,13 @@ export function openPresence({ log, shutdown }: StartContext, { state }: Pick<Pa
 
 /** Opens the policy; it follows the registry from here on. */
 export function openPolicy(
-  { shutdown }: StartContext,
+  { settings, shutdown }: StartContext,
   { registry, presence }: Pick<Parts, 'registry' | 'presence'>,
 ): AccessPolicy {
-  const policy = new AccessPolicy(registry, undefined, presence)
+  // A database can be away for some seconds; a file can't.
+  const asked =
+    settings.databaseUrl === undefined ? registry : { ...registry, directory: patientDirectory(registry.directory) }
+  const policy = new AccessPolicy(asked, undefined, presence)
   shutdown.add('policy', () => policy.close())
   return policy
 }

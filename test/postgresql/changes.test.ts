@@ -6,6 +6,7 @@ import {
   addOrganization,
   addUser,
   createQuickHasher,
+  createTestClock,
   nobody,
   valueOf,
 } from '../../src/identity/registry.testing.ts'
@@ -36,7 +37,7 @@ interface Pair extends AsyncDisposable {
   readonly told: readonly [Change[], Change[]]
 }
 
-function suite({ newDatabase, run }: TestServer): void {
+function suite({ server: database, newDatabase, run }: TestServer): void {
   async function openPair(feeds: readonly (ChangeFeed | undefined)[] = []): Promise<Pair> {
     const url = newDatabase()
     const open = (feed: ChangeFeed | undefined): Promise<Registry> =>
@@ -184,6 +185,31 @@ function suite({ newDatabase, run }: TestServer): void {
       await Promise.resolve()
     }
   }
+
+  test('while the database is away, a remembered token is good for a minute', async () => {
+    const clock = createTestClock()
+    const registry = await openRegistry({
+      postgres: { url: newDatabase() },
+      clock,
+      passwordHasher: createQuickHasher(),
+    })
+    try {
+      const userId = await addUser(registry, 'ada')
+      const session = await registry.tokens.issueSession({ id: userId })
+      assert.equal((await registry.tokens.verifySession(session)).ok, true)
+      await database.part.kill('SIGINT')
+      clock.advance(60_000)
+      assert.equal((await registry.tokens.verifySession(session)).ok, true)
+      clock.advance(1)
+      await assert.rejects(registry.tokens.verifySession(session), { code: 'registry_unavailable' })
+      assert.match(registry.health(), /can’t be reached/)
+      await database.part.start()
+      assert.equal((await registry.tokens.verifySession(session)).ok, true)
+      assert.equal(registry.health(), '')
+    } finally {
+      await registry.close()
+    }
+  })
 
   test('a question with NUL finds nothing, and a connection that another one ended is replaced', async () => {
     await using pair = await openPair()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
 import { Administration } from '../support/administration.ts'
-import { assertLives, LiveConnections } from '../support/live-connections.ts'
+import { assertLives, LiveConnections, publish } from '../support/live-connections.ts'
 import { makeFolder, startAsProcess, startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
 import { fieldgate } from '../support/command-line.ts'
@@ -129,6 +129,9 @@ function suite({ server: database, newDatabase, run }: TestServer): void {
       const { token } = await member()
       const { token: unused } = await member()
       const client = await live.integrator(5, token)
+      const applicationId = await administration.application(organizationId)
+      const devEui = await administration.device(applicationId)
+      const networkServer = await live.networkServer(await administration.serviceCredential(organizationId))
       // Behind this change, nothing makes the service forget the token.
       await subscribed(client, await administration.application(organizationId))
       await live.integrator(5, token)
@@ -144,7 +147,10 @@ function suite({ server: database, newDatabase, run }: TestServer): void {
       const stranger = await WireClient.open(at(1), 5)
       assert.equal(await stranger.connect({ username: unused, password: 'default' }), 0x88)
       stranger.destroy()
+      // The service has never heard of this device: the answer waits for the database.
+      const puback = publish(networkServer, `application/${applicationId}/device/${devEui}/event/up`, '{}')
       await database.part.start()
+      assert.equal(await puback, 0x10)
       for (const service of services) await answers(service)
       await assertLives(client)
       const again = await live.integrator(5, (await member()).token)
