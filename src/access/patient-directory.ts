@@ -1,4 +1,4 @@
-/** A directory for the permits of live connections, which outlast a short absence of the database. */
+/** A directory for the permits of live connections. It outlasts a short absence of the database. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Directory } from '../identity/devices/directory.ts'
 import { isUnavailable } from '../identity/store/registry-unavailable.ts'

@@ -19,7 +19,7 @@ export interface ChangeFeed {
 }
 
 /** How often the outbox is asked for changes of other processes. */
-const POLL_MS = 500
+const POLL_MS = 250
 /**
  * Rows that are told one by one. A process that is further behind tells that it has missed some: to
  * look again costs less then.
