@@ -83,7 +83,7 @@ export function createDirectory({ db }: Store, changes: Changes): Directory {
  * organization exists, also when all is looked up again.
  */
 function createApplicationIds(db: Store['db']) {
-  /** Bounded as the remembered sets are. */
+  /** One set for each organization that was asked for and still exists. */
   const kept = new Map<string, Set<string>>()
   const remembered = new Remembered<Set<string>>({
     async look(organizationId) {
