@@ -7,6 +7,7 @@ import { registryPlaceOf } from '../../service/registry-place.ts'
 import { systemClock } from '../../clock.ts'
 import { openRegistry } from '../../identity/registry.ts'
 import type { Registry } from '../../identity/registry.ts'
+import { RegistryError } from '../../identity/store/migrations.ts'
 import type { User } from '../../identity/people/users.ts'
 import { createApiClient } from './api-client.ts'
 import type { ApiClient } from './api-client.ts'
@@ -81,9 +82,13 @@ async function openAlone(
 
 const USERS_PER_PAGE = 1000
 
-function openRegistryOf(settings: Settings): Promise<Registry> {
+async function openRegistryOf(settings: Settings): Promise<Registry> {
   const { sessionTtlSeconds } = settings
-  return openRegistry({ ...registryPlaceOf(settings), clock: systemClock, sessionTtlSeconds })
+  try {
+    return await openRegistry({ ...registryPlaceOf(settings), clock: systemClock, sessionTtlSeconds })
+  } catch (error) {
+    throw error instanceof RegistryError ? new CommandFailure(`${error.message}.`) : error
+  }
 }
 
 async function sessionOf(registry: Registry, userName: string | undefined): Promise<string> {
