@@ -64,6 +64,7 @@ const SUB_ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string
     reading: ['ports', 'segments'],
     writing: ['ports', 'reading', 'segments'],
     memory: ['reading', 'segments', 'writing'],
+    nats: ['segments', 'writing'],
     opening: ['ports', 'segments', 'writing'],
     '.': ['opening', 'ports', 'reading', 'segments', 'writing'],
     backup: ['.', 'opening', 'ports', 'segments'],
@@ -218,13 +219,18 @@ function circleOf(arrows: Readonly<Record<string, readonly string[]>>): string |
   return undefined
 }
 
+/** The libraries of the engine over NATS. */
+const NATS_LIBRARIES = ['@nats-io/jetstream', '@nats-io/transport-node']
+
 test('the wire and the semantics know no library, and nothing of Node but buffers, randomness and timers', () => {
   const wrong: string[] = []
   for (const file of globSync('src/{mqtt,broker,engine}/**/*.ts', { cwd: root })) {
     // The one file that knows the machine's file system; the log has checksums.
     if (/\.test(ing)?\.ts$/.test(file) || file === 'src/engine/ports/node-disk.ts') continue
     const known = new Set(['node:assert', 'node:buffer', 'node:crypto'])
-    if (placeOf(file).room === 'engine') known.add('node:zlib')
+    const { room, subRoom } = placeOf(file)
+    if (room === 'engine') known.add('node:zlib')
+    if (room === 'engine' && subRoom === 'nats') for (const library of NATS_LIBRARIES) known.add(library)
     for (const [, specifier] of readFileSync(join(root, file), 'utf8').matchAll(
       /^(?:import|export|\}).*\bfrom\s+'([^.\n'][^'\n]*)'/gm,
     )) {

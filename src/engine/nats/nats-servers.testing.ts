@@ -1,0 +1,170 @@
+/**
+ * Real servers of NATS for tests: three that form a cluster, or one, on loopback, with directories
+ * of their own. Each is started and ended by its process.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node'
+
+const START_MS = 30_000
+
+export interface ServerOptions {
+  readonly program: string
+  readonly count: 1 | 3
+  /** The servers' `sync_interval`; `always` unless the test says otherwise. */
+  readonly syncInterval?: string
+}
+
+interface Server {
+  readonly name: string
+  readonly port: number
+  readonly monitorPort: number
+  readonly config: string
+  process: ChildProcess | undefined
+}
+
+export class NatsServers {
+  readonly #program: string
+  readonly #directory: string
+  readonly #servers: readonly Server[]
+  readonly #connections: NatsConnection[] = []
+
+  private constructor(program: string, directory: string, servers: readonly Server[]) {
+    this.#program = program
+    this.#directory = directory
+    this.#servers = servers
+  }
+
+  /** Starts the servers. Resolves when they take streams. */
+  static async start({ program, count, syncInterval = 'always' }: ServerOptions): Promise<NatsServers> {
+    const directory = mkdtempSync(join(tmpdir(), 'fieldgate-nats-'))
+    const ports = await freePorts(3 * count)
+    const routes = ports.slice(2 * count).map((port) => `nats://127.0.0.1:${port}`)
+    const servers = Array.from({ length: count }, (_, number): Server => {
+      const name = `n${number + 1}`
+      const [port, monitorPort] = [ports[number] as number, ports[count + number] as number]
+      const store = `jetstream { store_dir: "${join(directory, name)}", max_file_store: 8GB, sync_interval: ${syncInterval} }`
+      const cluster =
+        count === 1
+          ? ''
+          : `cluster { name: ${basename(directory)}, listen: "127.0.0.1:${ports[2 * count + number]}", routes: ${JSON.stringify(routes)} }`
+      const config = join(directory, `${name}.conf`)
+      const head = `server_name: ${name}\nlisten: "127.0.0.1:${port}"\nhttp: "127.0.0.1:${monitorPort}"\n`
+      writeFileSync(config, `${head}${store}\n${cluster}\n`)
+      return { name, port, monitorPort, config, process: undefined }
+    })
+    const started = new NatsServers(program, directory, servers)
+    for (const { name } of servers) started.restart(name)
+    // A test that is cut off leaves no servers behind.
+    process.once('exit', () => started.#end())
+    await started.ready()
+    return started
+  }
+
+  /** The addresses for clients. */
+  get urls(): string[] {
+    return this.#servers.map(({ port }) => `nats://127.0.0.1:${port}`)
+  }
+
+  /** The addresses of the servers' monitoring. */
+  get monitors(): string[] {
+    return this.#servers.map(({ monitorPort }) => `http://127.0.0.1:${monitorPort}`)
+  }
+
+  get names(): string[] {
+    return this.#servers.map(({ name }) => name)
+  }
+
+  /** Starts a server that is not running. */
+  restart(name: string): void {
+    const server = this.#find(name)
+    assert.equal(server.process, undefined)
+    server.process = spawn(this.#program, ['-c', server.config], { stdio: 'ignore' })
+  }
+
+  /** Sends the signal to a server's process; waits for its end where the signal ends it. */
+  async signal(name: string, signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
+    const server = this.#find(name)
+    assert(server.process !== undefined)
+    const ended = signal === 'SIGKILL' || signal === 'SIGTERM' ? once(server.process, 'exit') : undefined
+    server.process.kill(signal)
+    await ended
+    if (ended !== undefined) server.process = undefined
+  }
+
+  /** Resolves when the servers answer for streams. */
+  async ready(): Promise<void> {
+    const deadline = performance.now() + START_MS
+    for (;;) {
+      try {
+        const connection = await connect({ servers: this.urls, timeout: 1_000, maxReconnectAttempts: 0 })
+        try {
+          const manager = await jetstreamManager(connection, { timeout: 1_000 })
+          await manager.streams.add({ name: 'ready', subjects: ['ready'], num_replicas: this.#servers.length })
+          await manager.streams.delete('ready')
+          return
+        } finally {
+          await connection.close()
+        }
+      } catch (error) {
+        if (performance.now() > deadline) throw error
+        await new Promise((resolve) => {
+          setTimeout(resolve, 100)
+        })
+      }
+    }
+  }
+
+  /** A connection to the servers, as a node has it. It ends with the servers. */
+  async connect(options: ConnectionOptions = {}): Promise<NatsConnection> {
+    const connection = await connect({
+      servers: this.urls,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 100,
+      pingInterval: 1_000,
+      maxPingOut: 2,
+      timeout: 2_000,
+      ...options,
+    })
+    this.#connections.push(connection)
+    return connection
+  }
+
+  /** Ends all connections and servers, and removes the servers' directories. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const connection of this.#connections) await connection.close()
+    for (const { name, process: running } of this.#servers) {
+      if (running !== undefined) await this.signal(name, 'SIGKILL')
+    }
+    this.#end()
+  }
+
+  #end(): void {
+    for (const { process: running } of this.#servers) running?.kill('SIGKILL')
+    rmSync(this.#directory, { recursive: true, force: true })
+  }
+
+  #find(name: string): Server {
+    const server = this.#servers.find((one) => one.name === name)
+    assert(server !== undefined)
+    return server
+  }
+}
+
+/** Ports that were free a moment ago; the servers of a cluster must know each other's. */
+async function freePorts(count: number): Promise<number[]> {
+  const holders = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
+  await Promise.all(holders.map((holder) => once(holder, 'listening')))
+  const ports = holders.map((holder) => (holder.address() as AddressInfo).port)
+  await Promise.all(holders.map((holder) => once(holder.close(), 'close')))
+  return ports
+}

@@ -1,0 +1,87 @@
+/** The streams of a deployment, and the names in them. */
+import { RetentionPolicy, StorageType, DiscardPolicy } from '@nats-io/jetstream'
+import type { JetStreamManager, StreamConfig } from '@nats-io/jetstream'
+
+/** How the streams are kept. */
+export interface StreamWishes {
+  /** Begins all names. */
+  readonly prefix: string
+  /** The node's name: letters, digits, `-` and `_`. */
+  readonly node: string
+  readonly partitions: number
+  readonly replicas: number
+  readonly retentionMs: number
+  /** Bytes of all partitions together. */
+  readonly retentionBytes: number
+}
+
+/** A stream of envelopes as one node uses it. */
+export interface NodeStream {
+  readonly name: string
+  /** The subject of the node's envelopes. */
+  readonly subject: string
+  /** The subjects of all nodes' envelopes. */
+  readonly subjects: string
+  /** The subjects on which the stream publishes what it stores. */
+  readonly tailSubject: string
+}
+
+export interface NodeStreams {
+  /** The partitions, and behind them the journal of the node's changes of state. */
+  readonly envelopes: readonly NodeStream[]
+  readonly state: string
+  /** The beginning of the subjects of the node's state. */
+  readonly stateSubject: string
+}
+
+const NANOSECONDS = 1_000_000
+/** Envelopes that come again within this time are known by their ids, ms. */
+const DUPLICATES_MS = 120_000
+
+/**
+ * Makes the streams that are missing, and gives the others the present retention. Throws the
+ * servers' refusals.
+ */
+export async function prepareStreams(manager: JetStreamManager, wishes: StreamWishes): Promise<NodeStreams> {
+  const { prefix, node, partitions, replicas, retentionMs, retentionBytes } = wishes
+  const ofLog = Array.from({ length: partitions }, (_, partition) => nodeStream(`${prefix}-log-${partition}`, wishes))
+  const ofJournal = nodeStream(`${prefix}-journal-${node}`, wishes)
+  const shared = { storage: StorageType.File, num_replicas: replicas, allow_direct: true }
+  const ofEnvelopes = ({ name, subjects }: NodeStream): Partial<StreamConfig> & { name: string } => ({
+    ...shared,
+    name,
+    subjects: [subjects],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    duplicate_window: Math.min(DUPLICATES_MS, retentionMs) * NANOSECONDS,
+    republish: { src: subjects, dest: `${name}.tail.>` },
+  })
+  for (const stream of ofLog) {
+    await ensure(manager, {
+      ...ofEnvelopes(stream),
+      max_age: retentionMs * NANOSECONDS,
+      max_bytes: Math.ceil(retentionBytes / partitions),
+    })
+  }
+  await ensure(manager, ofEnvelopes(ofJournal))
+  const state = `${prefix}-state`
+  const ofState = { max_msgs_per_subject: 1, allow_msg_ttl: true, allow_rollup_hdrs: true }
+  await ensure(manager, { ...shared, name: state, subjects: [`${state}.>`], ...ofState })
+  return { envelopes: [...ofLog, ofJournal], state, stateSubject: `${state}.${node}` }
+}
+
+function nodeStream(name: string, { node }: StreamWishes): NodeStream {
+  const subjects = `${name}.at.>`
+  return { name, subject: `${name}.at.${node}`, subjects, tailSubject: `${name}.tail.>` }
+}
+
+function differs(known: StreamConfig, wanted: Partial<StreamConfig>): boolean {
+  const { max_age = known.max_age, max_bytes = known.max_bytes, num_replicas } = wanted
+  return known.max_age !== max_age || known.max_bytes !== max_bytes || known.num_replicas !== num_replicas
+}
+
+async function ensure(manager: JetStreamManager, config: Partial<StreamConfig> & { name: string }): Promise<void> {
+  const known = await manager.streams.info(config.name).catch(() => undefined)
+  if (known === undefined) await manager.streams.add(config)
+  else if (differs(known.config, config)) await manager.streams.update(config.name, config)
+}
