@@ -11,6 +11,10 @@ import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
 import { readTally } from './tally.mjs'
 import { runtimesOf } from './test-runtimes.mjs'
 
+/** As `src/engine/nats/nats-server-binary.testing.ts` has it. */
+const NATS_SERVER = '2.15.2'
+const NATS_BUILD_MS = 300_000
+
 ensureInstalled()
 if (Number(process.versions.node.split('.')[0]) < 24) {
   const again = spawnSync(pinnedNode, [join(root, 'scripts', 'test.mjs'), ...process.argv.slice(2)], {
@@ -54,6 +58,7 @@ if (wanted.length === 0) {
     }
   }
   ensureDebianPackages()
+  ensureNatsServer()
 }
 
 const files = ['src', 'console', 'simulator', 'site', 'bench', 'test']
@@ -150,6 +155,21 @@ function ensureDebianPackages() {
     `Missing for the end-to-end tests: ${missing.join(', ')}. Install them (Debian: apt-get install ${missing.join(' ')}).`,
   )
   failed += 1
+}
+
+/**
+ * Builds the server of NATS for the tests, where Go is. A test of the engine says what is missing.
+ */
+function ensureNatsServer() {
+  if (process.env.FIELDGATE_TEST_NATS_SERVER !== undefined || isThere('nats-server') || !isThere('go')) return
+  const cache = join(root, 'node_modules', '.cache', `nats-server-${NATS_SERVER}`)
+  if (existsSync(join(cache, 'nats-server'))) return
+  console.log(`Building the NATS server ${NATS_SERVER} for the tests ...`)
+  spawnSync('go', ['install', `github.com/nats-io/nats-server/v2@v${NATS_SERVER}`], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, GOBIN: cache },
+    timeout: NATS_BUILD_MS,
+  })
 }
 
 /** @param {string} program A name on the PATH, or a path. */

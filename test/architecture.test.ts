@@ -227,6 +227,8 @@ test('the wire and the semantics know no library, and nothing of Node but buffer
   for (const file of globSync('src/{mqtt,broker,engine}/**/*.ts', { cwd: root })) {
     // The one file that knows the machine's file system; the log has checksums.
     if (/\.test(ing)?\.ts$/.test(file) || file === 'src/engine/ports/node-disk.ts') continue
+    // The start of the engine over NATS reads the credentials.
+    if (file === 'src/engine/nats/open-nats.ts') continue
     const known = new Set(['node:assert', 'node:buffer', 'node:crypto'])
     const { room, subRoom } = placeOf(file)
     if (room === 'engine') known.add('node:zlib')

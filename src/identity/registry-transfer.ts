@@ -103,10 +103,7 @@ async function copyTable(
   let batch: Record<string, unknown>[] = []
   const write = async (): Promise<void> => {
     if (batch.length === 0) return
-    await trx
-      .insertInto(table)
-      .values(batch as never)
-      .execute()
+    await trx.insertInto(table).values(batch).execute()
     copied += batch.length
     batch = []
     onProgress(table, copied)

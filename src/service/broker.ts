@@ -17,7 +17,9 @@ import { knownTopic } from '../lorawan/uplinks/known-topic.ts'
 import { applicationOfBranch, applicationPrefix, devicePrefix, parseTopic } from '../lorawan/topics.ts'
 import type { OrganizationBounds } from '../organization-bounds.ts'
 import { memoryBudget } from './memory-budget.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { Parts, StartContext } from './parts.ts'
+import { StartFailure } from './start-failure.ts'
 
 const DAY_MS = 86_400_000
 /** The User Property that tells MQTT 5 readers the id of an event, the same as in the history. */
@@ -29,10 +31,11 @@ const EVENT_ID_PROPERTY = 'event-id'
 const MEMORY_HISTORY_MESSAGES = 1_000
 
 /** Makes the engine of the settings. The broker opens it at its start, and closes it at its end. */
-export function createEngine(
+export async function createEngine(
   { settings, log, disk, dataDirectory }: StartContext,
   { registry, bounds }: Pick<Parts, 'registry' | 'bounds'>,
-): Engine {
+): Promise<Engine> {
+  if (settings.engine === 'nats') return await createNats(settings, log)
   if (settings.engine === 'memory') return new MemoryEngine({ retainedMessages: MEMORY_HISTORY_MESSAGES })
   return new EmbeddedEngine({
     disk,
@@ -44,6 +47,23 @@ export function createEngine(
       tenantOf: tenantOfBranch(registry.directory),
       maximumStoredBytesOf: (tenant) => bounds.of(organizationOf(tenant) ?? '').storedBytes,
     },
+  })
+}
+
+/** Only this engine needs the library of NATS, which is loaded here. */
+async function createNats(settings: Settings, log: StartContext['log']): Promise<Engine> {
+  const { createNatsEngine } = await import('../engine/nats/open-nats.ts')
+  return createNatsEngine({
+    urls: settings.natsUrl,
+    monitoringUrls: settings.natsMonitoringUrl,
+    credentialsFile: settings.natsCredentialsFile,
+    caFile: settings.natsCaFile,
+    isDevelopment: settings.natsDevelopment === 'true',
+    node: settings.nodeName ?? '',
+    isAlone: true,
+    retentionMs: settings.retentionDays * DAY_MS,
+    retentionBytes: settings.retentionBytes,
+    logger: log.child({ room: 'engine' }),
   })
 }
 
@@ -122,7 +142,10 @@ export async function openBroker(
   })
   parts.brokerLink.attach(broker)
   const unsubscribe = parts.registry.changes.subscribe((change) => removeRetained(broker, change))
-  await broker.start()
+  await broker.start().catch((error: unknown) => {
+    if (settings.engine !== 'nats' || !(error instanceof Error)) throw error
+    throw new StartFailure(`The engine over NATS can’t be opened. ${error.message}`)
+  })
   shutdown.add('broker', () => {
     unsubscribe()
     return broker.close()

@@ -100,7 +100,7 @@ async function openMessaging(context: StartContext): Promise<Messaging> {
   const requestShares = createRequestShares(context.settings, bounds)
   const sightings = openSightings(context, { registry })
 
-  const engine = createEngine(context, { registry, bounds })
+  const engine = await createEngine(context, { registry, bounds })
   const state = durableStateOf(engine, tenantOf)
   const presence = openPresence(context, { state })
   const policy = openPolicy(context, { registry, presence })

@@ -266,3 +266,62 @@ function faultOfDatabaseUrl(given: string): string | undefined {
 function isLoopback(name: string): boolean {
   return name === 'localhost' || name === '[::1]' || name.startsWith('127.')
 }
+
+/** No deployment has as many servers of NATS. */
+const MAXIMUM_SERVERS = 100
+
+/** Addresses of servers of NATS, with commas between them; none when it is not set. */
+export function natsAddresses(of: {
+  readonly name: string
+  readonly description: string
+}): Definition<readonly string[]> {
+  return addresses(of, /^(?:nats|tls):\/\//, 'nats://host:4222 or tls://host:4222')
+}
+
+/** Addresses of HTTP servers, with commas between them; none when it is not set. */
+export function webAddresses(of: {
+  readonly name: string
+  readonly description: string
+}): Definition<readonly string[]> {
+  return addresses(of, /^https?:\/\//, 'http://host:8222 or https://host:8222')
+}
+
+function addresses(
+  of: { readonly name: string; readonly description: string },
+  scheme: RegExp,
+  example: string,
+): Definition<readonly string[]> {
+  const reason = `must be at most ${MAXIMUM_SERVERS} addresses like ${example}, without user, password and path`
+  return {
+    ...of,
+    accepts: 'addresses with commas',
+    defaultText: 'none',
+    default: () => [],
+    isSecret: false,
+    parse: (given) => {
+      const list = given.split(',').map((text) => text.trim())
+      const isGood = list.length <= MAXIMUM_SERVERS && list.every((text) => scheme.test(text) && isPlainAddress(text))
+      return isGood ? { ok: true, value: list } : { ok: false, reason }
+    },
+  }
+}
+
+/** True for a scheme with a host, and a port if need be. */
+function isPlainAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { hostname, username, password, pathname, search, hash } = new URL(text)
+  return hostname !== '' && `${username}${password}${search}${hash}` === '' && ['', '/'].includes(pathname)
+}
+
+/** The name of a node, as a part of subjects of NATS. */
+export function nodeName(of: { readonly name: string; readonly description: string }): Definition<string | undefined> {
+  const reason = 'must be 1 to 32 letters, digits, hyphens and underscores'
+  return {
+    ...of,
+    accepts: '1 to 32 letters, digits, `-` and `_`',
+    defaultText: 'none',
+    default: () => undefined,
+    isSecret: false,
+    parse: (given) => (/^[A-Za-z0-9_-]{1,32}$/.test(given) ? { ok: true, value: given } : { ok: false, reason }),
+  }
+}

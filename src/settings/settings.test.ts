@@ -73,6 +73,33 @@ describe('the settings', () => {
     assert.equal(settingsOf({ FIELDGATE_HTTPS_PORT: '65535' }).httpsPort, 65_535)
   })
 
+  it('name everything that the engine over NATS lacks at once', () => {
+    const lacking = { FIELDGATE_ENGINE: 'nats' }
+    const names = ['FIELDGATE_NATS_URL', 'FIELDGATE_NODE_NAME', 'FIELDGATE_NATS_MONITORING_URL']
+    assert.deepEqual(
+      faultsOf(lacking).map(({ name }) => name),
+      names,
+    )
+    const given = { ...lacking, FIELDGATE_NATS_URL: 'nats://a:4222, tls://b:4222', FIELDGATE_NODE_NAME: 'node_1' }
+    assert.deepEqual(
+      faultsOf(given).map(({ name }) => name),
+      [names[2]],
+    )
+    const { natsUrl } = settingsOf({ ...given, FIELDGATE_NATS_DEVELOPMENT: 'true' })
+    assert.deepEqual(natsUrl, ['nats://a:4222', 'tls://b:4222'])
+  })
+
+  for (const [name, value] of [
+    ['FIELDGATE_NATS_URL', 'http://a:4222'],
+    ['FIELDGATE_NATS_URL', 'nats://user:secret@a:4222'],
+    ['FIELDGATE_NATS_MONITORING_URL', 'http://a:8222/varz'],
+    ['FIELDGATE_NODE_NAME', 'node.1'],
+  ] as const) {
+    it(`refuse ${name}=${value}`, () => {
+      assert.equal(faultsOf({ [name]: value })[0]?.name, name)
+    })
+  }
+
   it('refuse a certificate without its key, and the other way round', () => {
     assert.equal(faultsOf({ FIELDGATE_TLS_CERT_FILE: 'a.pem' })[0]?.name, 'FIELDGATE_TLS_KEY_FILE')
     assert.equal(faultsOf({ FIELDGATE_TLS_KEY_FILE: 'a.pem' })[0]?.name, 'FIELDGATE_TLS_CERT_FILE')

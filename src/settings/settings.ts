@@ -9,6 +9,7 @@ import { given } from '../given.ts'
 import { fileVariable, readSecret } from './secret-file.ts'
 import { choice, databaseUrl, host, integer, networks, optionalPath, origins, path, secret } from './kinds.ts'
 import type { Definition } from './kinds.ts'
+import { natsDefinitions, natsFaults } from './nats.ts'
 
 /**
  * The `FIELDGATE_*` variables that are set, as given. An empty variable counts as not set: that is
@@ -135,10 +136,11 @@ export const definitions = {
   engine: choice({
     name: 'FIELDGATE_ENGINE',
     default: 'embedded',
-    choices: ['embedded', 'memory'],
+    choices: ['embedded', 'memory', 'nats'],
     description:
-      'Where messages and Sessions are kept: on disk, synced before they are acknowledged, or in memory alone, for as long as the process lives.',
+      'Where messages and Sessions are kept: on disk, synced before they are acknowledged; in memory alone, for as long as the process lives; or on three servers of NATS: `docs/durability.md`.',
   }),
+  ...natsDefinitions,
   retentionDays: integer({
     name: 'FIELDGATE_RETENTION_DAYS',
     default: 7,
@@ -313,7 +315,7 @@ export function settingsHelp(): string {
 
 /** Faults that show only when settings are compared with one another. */
 function crossFaults(settings: Settings): SettingFault[] {
-  const faults: SettingFault[] = []
+  const faults: SettingFault[] = [...natsFaults(settings)]
   const { tlsCertFile, tlsKeyFile } = settings
   if (tlsCertFile !== undefined && tlsKeyFile === undefined) {
     faults.push({ name: definitions.tlsKeyFile.name, reason: `must be set when ${definitions.tlsCertFile.name} is` })

@@ -114,7 +114,7 @@ function suite({ server: database, newDatabase, run }: TestServer): void {
   test('failed logins count together', async () => {
     const { id } = await administration.person([{ organizationId }])
     const { user } = await administration.must('GET', `/api/users/${id}`)
-    const username = String((user as { readonly email: string }).email)
+    const username = (user as { readonly email: string }).email
     const statuses: number[] = []
     for (let guess = 0; guess < 9; guess += 1) {
       const json = { username, password: `wrong ${guess}` }
@@ -167,9 +167,9 @@ function suite({ server: database, newDatabase, run }: TestServer): void {
     const client = await live.integrator(5, token)
     const staying = await live.integrator(5, (await member()).token)
     // As another process would do it, and as if the row that tells of it were gone.
-    const tokenOfClient = String(
-      (JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { jti: string }).jti,
-    )
+    const tokenOfClient = (
+      JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { jti: string }
+    ).jti
     run(
       url,
       `begin; delete from broker_tokens where id = '${tokenOfClient}'; delete from outbox;

@@ -13,9 +13,9 @@ import { findPostgreSql } from '../network-servers/programs.ts'
 export interface TestServer {
   readonly server: PostgreSql
   /** Makes an empty database, and returns its URL. */
-  newDatabase(): string
+  readonly newDatabase: () => string
   /** Runs a statement as the server's owner. Returns its output without a frame. */
-  run(url: string, statement: string): string
+  readonly run: (url: string, statement: string) => string
   close(): Promise<void>
 }
 

@@ -45,6 +45,8 @@ export interface NatsEngineOptions {
   readonly prefix?: string
   /** The name of the node. A later engine with the same name takes its place. */
   readonly node: string
+  /** True: `open` refuses streams that hold another node's state. Default: false. */
+  readonly isAlone?: boolean
   /** Default: 2. */
   readonly partitions?: number
   /** Servers that have each message. Default: 3. */
@@ -133,13 +135,23 @@ export class NatsEngine implements Engine {
   async open(_readers?: LogReaders, arrivals: Arrivals = NOBODY_FOLLOWS): Promise<void> {
     assert(this.#opened === undefined, 'an engine is opened once')
     this.#arrivals = arrivals
+    const connection = await this.#options.connect()
+    try {
+      await this.#openOver(await NatsLink.over(connection, this.#clock))
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
+  }
+
+  async #openOver(link: NatsLink): Promise<void> {
     const { prefix = 'fieldgate', node, replicas = 3, retentionMs = 7 * DAY_MS } = this.#options
     const { retentionBytes = 16_384 * MIB, tailBytes = 64 * MIB, cacheBytes = 32 * MIB } = this.#options
     const clock = this.#clock
     const logger = this.#logger
-    const link = await NatsLink.over(await this.#options.connect(), clock)
     const wishes = { prefix, node, replicas, partitions: this.partitions, retentionMs, retentionBytes }
     const names = await prepareStreams(link.manager, wishes)
+    if (this.#options.isAlone === true) await this.#refuseOthers(link, names)
     const streams: OpenedStream[] = []
     for (const [stream, name] of names.envelopes.entries()) {
       streams.push(
@@ -379,6 +391,15 @@ export class NatsEngine implements Engine {
     this.#open.state.close()
     const { writer, log } = this.#stream(stream)
     this.#fail(log.sequence >= sequence ? writer.takeAll() : writer.takeBack(), this.health().reason)
+  }
+
+  /** Sessions of another node would be out of reach here, and its messages would come twice. */
+  async #refuseOthers({ manager }: NatsLink, { state }: NodeStreams): Promise<void> {
+    const { state: held } = await manager.streams.info(state, { subjects_filter: `${state}.*.mark` })
+    const others = Object.keys(held.subjects ?? {}).map((subject) => subject.split('.')[1])
+    const other = others.find((name) => name !== this.#options.node)
+    if (other === undefined) return
+    throw new Error(`The servers of NATS hold the messages and Sessions of the node “${other}”, and not of this one.`)
   }
 
   /** Reads the state, and the changes in the node's envelopes that it does not hold yet. */

@@ -9,7 +9,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isCurrentServer } from './server-version.ts'
 
+/** As `scripts/test.mjs` has it, which builds the server before all tests. */
 const VERSION = '2.15.2'
+const BUILD_MS = 240_000
 const cache = fileURLToPath(new URL(`../../../node_modules/.cache/nats-server-${VERSION}`, import.meta.url))
 
 /** The program, or why there is none. */
@@ -34,7 +36,8 @@ function find(): FoundServer {
   }
   mkdirSync(cache, { recursive: true })
   const source = `github.com/nats-io/nats-server/v2@v${VERSION}`
-  const built = spawnSync('go', ['install', source], { encoding: 'utf8', env: { ...process.env, GOBIN: cache } })
+  const environment = { ...process.env, GOBIN: cache }
+  const built = spawnSync('go', ['install', source], { encoding: 'utf8', env: environment, timeout: BUILD_MS })
   if (built.status === 0 && existsSync(cached)) return { program: cached }
   const why = built.error === undefined ? `“go install ${source}” failed: ${built.stderr}` : 'go is not installed'
   return { missing: `no nats-server: FIELDGATE_TEST_NATS_SERVER is not set, none is in the PATH, and ${why}` }

@@ -37,8 +37,7 @@ const ANSWER_MS = 35_000
 const IDLE_IN_TRANSACTION_MS = 10_000
 
 /** The types bigint and numeric (the sum of bigints), which come as a number. */
-const INT8 = 20
-const NUMERIC = 1700
+const NUMBERS: ReadonlySet<number> = new Set([20, 1700])
 
 /** Opens no connection yet. `onError` hears of connections that broke while nobody used them. */
 export async function createPostgresPool(
@@ -49,7 +48,7 @@ export async function createPostgresPool(
   const { default: pg } = await import('pg')
   const numbers: CustomTypesConfig = {
     getTypeParser: (oid, format) =>
-      (oid === INT8 || oid === NUMERIC) && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
+      NUMBERS.has(oid) && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
   }
   const pool = new pg.Pool({ ...configOf(address), types: numbers })
   pool.on('error', onError)
@@ -116,7 +115,7 @@ function adapt(pool: Pool): PostgresPool {
     },
     end: () => pool.end(),
     options: {},
-  } as PostgresPool
+  }
 }
 
 /** The connections whose server was seen to take changes. */

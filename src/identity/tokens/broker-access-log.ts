@@ -24,7 +24,7 @@ const MAXIMUM_NOTED = 20_000
 const MAXIMUM_BATCH = 200
 
 /** A log over the store's tokens. The error of a write in the background goes to `onError`. */
-export function createBrokerAccessLog({ clock, note }: Store, onError: (error: unknown) => void): BrokerAccessLog {
+export function createBrokerAccessLog(store: Store, onError: (error: unknown) => void): BrokerAccessLog {
   let noted = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
@@ -40,7 +40,7 @@ export function createBrokerAccessLog({ clock, note }: Store, onError: (error: u
       const update = sql`
         with used (id, at) as (values ${sql.join(values)})
         update broker_tokens set last_used_at = used.at from used where broker_tokens.id = used.id`
-      await note((db) => update.execute(db))
+      await store.note((db) => update.execute(db))
     }
   }
 
@@ -57,7 +57,7 @@ export function createBrokerAccessLog({ clock, note }: Store, onError: (error: u
         flush().catch(onError)
         return
       }
-      noted.set(tokenId, clock.now())
+      noted.set(tokenId, store.clock.now())
       timer ??= setTimeout(() => {
         flush().catch(onError)
       }, DELAY_MS).unref()

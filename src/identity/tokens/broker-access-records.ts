@@ -165,16 +165,16 @@ export async function recordBrokerAccess(
 }
 
 /** Deletes the records of tokens that have expired. */
-export async function pruneBrokerAccess({ clock, transaction }: Store): Promise<void> {
+export async function pruneBrokerAccess(store: Store): Promise<void> {
   for (;;) {
-    const { numDeletedRows } = await transaction((trx) =>
+    const { numDeletedRows } = await store.transaction((trx) =>
       trx
         .deleteFrom('broker_tokens')
         .where('id', 'in', (eb) =>
           eb
             .selectFrom('broker_tokens')
             .select('id')
-            .where('expires_at', '<=', clock.now() - PRUNE_SLACK_MS)
+            .where('expires_at', '<=', store.clock.now() - PRUNE_SLACK_MS)
             .orderBy('expires_at')
             .limit(PRUNE_BATCH),
         )
