@@ -16,6 +16,8 @@ const HEADER_BYTES = 1_024
 /** The most bytes of an envelope. */
 const MAXIMUM_ENVELOPE_BYTES = 1_048_576
 const NO_RESPONDERS = 503
+/** A batch that is not complete by then ends with the envelopes that came, ms. */
+const BATCH_MS = 2_000
 
 /** The servers have it, or a refusal. No code: they did not answer in time. */
 export type Acknowledged =
@@ -124,10 +126,15 @@ export class NatsLink {
     query: { seq: number; batch: number; max_bytes: number } | { start_time: Date; batch: number },
   ): Promise<StoredEnvelope[]> {
     const found: StoredEnvelope[] = []
+    const messages = await this.manager.direct.getBatch(stream, query)
+    // A server that ends within a batch leaves it without an end.
+    const cancel = this.#clock.after(BATCH_MS, () => messages.stop(new Error('the servers of NATS do not answer')))
     try {
-      for await (const message of await this.manager.direct.getBatch(stream, query)) found.push(stored(message))
+      for await (const message of messages) found.push(stored(message))
     } catch (error) {
       if (found.length === 0 && !isNotFound(error)) throw error
+    } finally {
+      cancel()
     }
     return found
   }

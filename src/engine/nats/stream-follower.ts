@@ -37,6 +37,8 @@ export class StreamFollower {
   #isReading = false
   #isClosed = false
   #cancelLook: () => void = () => {}
+  /** The moment of the next look. */
+  #lookAtMs = Infinity
   #lastSeen = -1
 
   /** Envelopes that come before `begin` wait. */
@@ -101,12 +103,18 @@ export class StreamFollower {
 
   #lookLater(ms: number): void {
     if (this.#isReading || this.#isClosed) return
+    const { clock } = this.#options
+    const atMs = clock.steady() + ms
+    // Envelopes that keep coming do not put the look off.
+    if (this.#lookAtMs <= atMs) return
+    this.#lookAtMs = atMs
     this.#cancelLook()
-    this.#cancelLook = this.#options.clock.after(ms, () => void this.#look())
+    this.#cancelLook = clock.after(ms, () => void this.#look())
   }
 
   /** Reads what is missing; asks for more when nothing has come for a while. */
   async #look(): Promise<void> {
+    this.#lookAtMs = Infinity
     const last = this.#last as number
     if (this.#isBehind() || last === this.#lastSeen) {
       this.#isReading = true
