@@ -11,10 +11,6 @@ import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
 import { readTally } from './tally.mjs'
 import { runtimesOf } from './test-runtimes.mjs'
 
-/** As `src/engine/nats/nats-server-binary.testing.ts` has it. */
-const NATS_SERVER = '2.15.2'
-const NATS_BUILD_MS = 300_000
-
 ensureInstalled()
 if (Number(process.versions.node.split('.')[0]) < 24) {
   const again = spawnSync(pinnedNode, [join(root, 'scripts', 'test.mjs'), ...process.argv.slice(2)], {
@@ -58,7 +54,7 @@ if (wanted.length === 0) {
     }
   }
   ensureDebianPackages()
-  ensureNatsServer()
+  await buildNatsServer()
 }
 
 const files = ['src', 'console', 'simulator', 'site', 'bench', 'test']
@@ -158,18 +154,12 @@ function ensureDebianPackages() {
 }
 
 /**
- * Builds the server of NATS for the tests, where Go is. A test of the engine says what is missing.
+ * Finds or builds the server of NATS before any test runs, so that no test waits for the compiler.
+ * Imported here, for an old Node can't read the file.
  */
-function ensureNatsServer() {
-  if (process.env.FIELDGATE_TEST_NATS_SERVER !== undefined || isThere('nats-server') || !isThere('go')) return
-  const cache = join(root, 'node_modules', '.cache', `nats-server-${NATS_SERVER}`)
-  if (existsSync(join(cache, 'nats-server'))) return
-  console.log(`Building the NATS server ${NATS_SERVER} for the tests ...`)
-  spawnSync('go', ['install', `github.com/nats-io/nats-server/v2@v${NATS_SERVER}`], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, GOBIN: cache },
-    timeout: NATS_BUILD_MS,
-  })
+async function buildNatsServer() {
+  const { natsServerProgram } = await import('../src/engine/nats/nats-server-binary.testing.ts')
+  natsServerProgram()
 }
 
 /** @param {string} program A name on the PATH, or a path. */

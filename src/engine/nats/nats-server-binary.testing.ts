@@ -9,7 +9,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isCurrentServer } from './server-version.ts'
 
-/** As `scripts/test.mjs` has it, which builds the server before all tests. */
 const VERSION = '2.15.2'
 const BUILD_MS = 240_000
 const cache = fileURLToPath(new URL(`../../../node_modules/.cache/nats-server-${VERSION}`, import.meta.url))
@@ -19,7 +18,10 @@ export type FoundServer = { readonly program: string } | { readonly missing: str
 
 let found: FoundServer | undefined
 
-/** The program; the first call may take minutes, for Go builds it then. */
+/**
+ * The program. The first call may take minutes, for Go builds it then; `npm test` calls it before
+ * all tests.
+ */
 export function natsServerProgram(): FoundServer {
   found ??= find()
   if ('missing' in found) console.error(`SKIPPED: ${found.missing}`)
