@@ -19,7 +19,6 @@ import type { OrganizationBounds } from '../organization-bounds.ts'
 import { memoryBudget } from './memory-budget.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Parts, StartContext } from './parts.ts'
-import { StartFailure } from './start-failure.ts'
 
 const DAY_MS = 86_400_000
 /** The User Property that tells MQTT 5 readers the id of an event, the same as in the history. */
@@ -142,10 +141,7 @@ export async function openBroker(
   })
   parts.brokerLink.attach(broker)
   const unsubscribe = parts.registry.changes.subscribe((change) => removeRetained(broker, change))
-  await broker.start().catch((error: unknown) => {
-    if (settings.engine !== 'nats' || !(error instanceof Error)) throw error
-    throw new StartFailure(`The engine over NATS can’t be opened. ${error.message}`)
-  })
+  await broker.start()
   shutdown.add('broker', () => {
     unsubscribe()
     return broker.close()

@@ -67,6 +67,16 @@ export interface NatsEngineOptions {
   readonly gatherMs?: number
 }
 
+/** The servers can't be used at the start. `message` is a sentence for people. */
+class NatsUnusableError extends Error {
+  readonly code = 'nats_unusable'
+
+  constructor(cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(`The engine over NATS can’t be opened. ${reason}`, { cause })
+  }
+}
+
 const MIB = 1_048_576
 const DAY_MS = 86_400_000
 const TICK_MS = 1_000
@@ -131,16 +141,18 @@ export class NatsEngine implements Engine {
   /**
    * Opens the streams, makes those that are missing, and takes the place of an earlier process with
    * the same name: the servers take nothing more of it. Retention goes by age and size alone.
+   * Throws `NatsUnusableError`.
    */
   async open(_readers?: LogReaders, arrivals: Arrivals = NOBODY_FOLLOWS): Promise<void> {
     assert(this.#opened === undefined, 'an engine is opened once')
     this.#arrivals = arrivals
-    const connection = await this.#options.connect()
+    let connection: NatsConnection | undefined
     try {
+      connection = await this.#options.connect()
       await this.#openOver(await NatsLink.over(connection, this.#clock))
     } catch (error) {
-      await connection.close()
-      throw error
+      await connection?.close()
+      throw new NatsUnusableError(error)
     }
   }
 
