@@ -46,23 +46,12 @@ export async function startPostgreSql(
   const initdb = join(programs.postgreSqlFolder, 'initdb')
   const settings = ['-D', data, '--no-sync', '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C']
   await outputOf('setpriv', [...as, initdb, ...settings])
-  const port = await freePort()
-  const options = {
-    port,
-    unix_socket_directories: '',
-    listen_addresses: '127.0.0.1',
-    fsync: 'off',
-    max_connections: 500,
-  }
-  const part = new Part({
+  const { port, part } = await startPostgreSqlOn(data, {
     name: 'PostgreSQL',
-    command: join(programs.postgreSqlFolder, 'postgres'),
-    args: ['-D', data, ...Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    ready: /database system is ready to accept connections/,
-    user: POSTGRESQL_USER,
+    programsFolder: programs.postgreSqlFolder,
     folder: own,
+    ready: /database system is ready to accept connections/,
   })
-  await part.start()
   const run = (database: string, statement: string): Promise<string> =>
     outputOf(join(programs.postgreSqlFolder, 'psql'), [
       `--dbname=postgresql://postgres@127.0.0.1:${port}/${database}`,
@@ -79,6 +68,39 @@ export async function startPostgreSql(
     },
     crash: () => part.kill('SIGQUIT'),
   }
+}
+
+/** A server of PostgreSQL whose data is there already. */
+interface PostgreSqlOnData {
+  readonly name: string
+  readonly programsFolder: string
+  /** The folder that the server starts in. */
+  readonly folder: string
+  /** The line of the log that says that the server is ready. */
+  readonly ready: RegExp
+}
+
+/** A server on a folder of data that is there already. Nothing is synced. */
+export async function startPostgreSqlOn(data: string, of: PostgreSqlOnData): Promise<BackingServer> {
+  const { name, programsFolder, folder, ready } = of
+  const port = await freePort()
+  const options = {
+    port,
+    unix_socket_directories: '',
+    listen_addresses: '127.0.0.1',
+    fsync: 'off',
+    max_connections: 500,
+  }
+  const part = new Part({
+    name,
+    command: join(programsFolder, 'postgres'),
+    args: ['-D', data, ...Object.entries(options).flatMap(([key, value]) => ['-c', `${key}=${value}`])],
+    ready,
+    user: POSTGRESQL_USER,
+    folder,
+  })
+  await part.start()
+  return { port, part }
 }
 
 function idOf(option: '-u' | '-g'): string {

@@ -7,9 +7,9 @@ import { systemClock } from '../../src/clock.ts'
 import { openRegistry } from '../../src/identity/registry.ts'
 import { addOrganization, createQuickHasher } from '../../src/identity/registry.testing.ts'
 import { isUnavailable } from '../../src/identity/store/registry-unavailable.ts'
+import { startPostgreSqlOn } from '../network-servers/backing-servers.ts'
+import type { BackingServer } from '../network-servers/backing-servers.ts'
 import { CutProxy } from '../network-servers/cut-proxy.ts'
-import { Part } from '../network-servers/part.ts'
-import { freePort } from '../support/free-port.ts'
 import { startTestServer } from './test-server.ts'
 import type { TestServer } from './test-server.ts'
 
@@ -61,10 +61,7 @@ if (server !== undefined) {
 const ADMIN = { userId: '1', isAdmin: true }
 
 /** Starts a standby on which each change of the server is, before the change is answered. */
-async function startStandby({
-  server: primary,
-  run,
-}: TestServer): Promise<{ readonly port: number; readonly part: Part }> {
+async function startStandby({ server: primary, run }: TestServer): Promise<BackingServer> {
   const admin = `postgres://postgres@127.0.0.1:${primary.port}/postgres`
   const folder = join(run(admin, 'show data_directory'), '..')
   const data = join(folder, 'standby')
@@ -72,24 +69,13 @@ async function startStandby({
   const as = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--init-groups'] : []
   const copy = ['-D', data, '-R', '--no-sync', '-c', 'fast', '-d', `${admin}?application_name=standby`]
   execFileSync('setpriv', [...as, join(programs, 'pg_basebackup'), ...copy], { cwd: folder })
-  const port = await freePort()
-  const options = {
-    port,
-    unix_socket_directories: '',
-    listen_addresses: '127.0.0.1',
-    fsync: 'off',
-    max_connections: 500,
-  }
-  const part = new Part({
+  const standby = await startPostgreSqlOn(data, {
     name: 'the standby',
-    command: join(programs, 'postgres'),
-    args: ['-D', data, ...Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    ready: /database system is ready to accept read-only connections/,
-    user: 'postgres',
+    programsFolder: programs,
     folder,
+    ready: /database system is ready to accept read-only connections/,
   })
-  await part.start()
   run(admin, `alter system set synchronous_standby_names = 'standby'`)
   run(admin, 'select pg_reload_conf()')
-  return { port, part }
+  return standby
 }
