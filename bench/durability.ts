@@ -149,7 +149,7 @@ async function history({ applicationIds, integrators }: Deployment): Promise<voi
  * would meet anyway share a batch.
  */
 async function atEase(target: Target, deployment: Deployment): Promise<string> {
-  const { brokerCpuNs, published } = await runFlow(target, {
+  const { brokerCpuNs, published } = await runFlow([target], {
     kind: 'flow',
     qos: 1,
     publishers: [networkServer(deployment)],

@@ -65,11 +65,10 @@ const PARENT_CHECK_MS = 1_000
 /** Starts a helper under the runtime of this process. Throws where no process can be started. */
 export function startHelper<Job extends object, Message>(options: HelperOptions<Message>): HelperProcess<Job> {
   const { program, heapMb, onMessage, onEnd } = options
-  const { TZ } = process.env
   const child = fork(program, [], {
     execArgv: [...RUNTIME.flagsOf(heapMb)],
-    // Dates are in the same zone everywhere.
-    env: { ...RUNTIME.environment, ...(TZ === undefined ? {} : { TZ }) },
+    // A tenant's script must make the same of a date on each machine.
+    env: { ...RUNTIME.environment, TZ: 'UTC' },
     cwd: '/',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     serialization: 'json',

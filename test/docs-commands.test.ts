@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
  * line.
  */
 const files = globSync(
-  ['*.md', '{docs,examples,deploy,bench}/**/*.md', 'deploy/**/*', '{src,console/src,simulator}/**/*.{ts,tsx}'],
+  ['*.md', '{docs,examples,deploy,bench,sdk}/**/*.{md,py}', 'deploy/**/*', '{src,console/src,simulator}/**/*.{ts,tsx}'],
   {
     cwd: root,
     withFileTypes: true,
@@ -21,11 +21,12 @@ const files = globSync(
   .map((entry) => join(entry.parentPath, entry.name))
 
 /**
- * Commands that fetch the package by its bare name, which is free on npm's public registry: anybody
- * could publish a program there.
+ * Commands that fetch a package by its bare name, which is free on the public registries of npm and
+ * of Python: anybody could publish a program there.
  */
 const FETCHES = [
   /\b(?:npx|npm exec|npm x|pnpm dlx|pnpx|yarn dlx|bunx)\s+(?:-\S+\s+)*(?:--\s+)?fieldgate\b/,
+  /\b(?:pip3?|uv add|uv pip|poetry add)\s+(?:install\s+)?(?:-\S+\s+)*["']?fieldgate(?![-\w/]|\.\w)/,
   /\b(?:npm|pnpm|yarn|bun)\s+(?:install|i|add|create)\s+(?:-\S+\s+)*fieldgate(?![-\w/]|\.\w)/,
 ]
 /** The one sentence that warns of these commands. */
@@ -50,6 +51,8 @@ test('the patterns know the ways to fetch it', () => {
     'npm exec -- fieldgate',
     'npm i -g fieldgate',
     'npm install fieldgate.',
+    'pip install fieldgate',
+    'pip install "fieldgate[proxy]"',
   ]) {
     assert.ok(
       FETCHES.some((pattern) => pattern.test(line)),

@@ -35,6 +35,8 @@ const MQTT: readonly Refusing[] = [
   { files: 'src/broker/**/*.ts', name: 'refusal', argument: 2 },
   { files: 'src/broker/**/*.ts', name: 'disconnect', argument: 2 },
   { files: 'src/access/*-permit.ts', name: 'refusal', argument: 0 },
+  { files: 'src/access/foreign-brokers.ts', name: 'refusal', argument: 0 },
+  { files: 'src/listeners/*.ts', name: 'refusedBeforeConnect', argument: 0 },
   { files: 'src/access/policy.ts', name: 'refuse', argument: 1 },
   { files: 'src/lorawan/commands/command-consumer.ts', name: 'refusal', argument: 1 },
   { files: 'src/lorawan/commands/commands.ts', name: 'refused', argument: 2 },
@@ -63,6 +65,13 @@ test('every code of a refusal by the broker has its paragraph, and every paragra
   assert.deepEqual(missing(documented, codes), [], 'paragraphs of codes that nothing answers')
 })
 
+test('every code of a webhook has its paragraph, and every paragraph its code', () => {
+  const sources = [...sourcesOf('src/lorawan/webhooks/*.ts'), ...sourcesOf('src/webhook-settings.ts')].join('\n')
+  const codes = new Set(Array.from(sources.matchAll(/'(webhook_[a-z_]+)'/g), ([, code = '']) => code))
+  assert.ok(codes.size > 10, `${codes.size} codes`)
+  assert.deepEqual([...codes].toSorted(), [...paragraphsOf('Webhooks')].toSorted())
+})
+
 test('every reason and code has an anchor, to which answers, the console and the search lead', () => {
   const page = readDocumentation(root).pages.find(({ source }) => source.file === 'docs/errors.md')
   const anchors = page?.rendered.anchors ?? new Set()
@@ -82,7 +91,11 @@ function reasonsOfHttp(): Set<string> {
 }
 
 function codesOfBroker(): Set<string> {
-  const own = codesOf(MQTT, 'src/{broker/**,access,lorawan/{commands,uplinks}}/*.ts', /\bcode: '([a-z0-9_]+)'/g)
+  const own = codesOf(
+    MQTT,
+    'src/{broker/**,access,http/broker-hooks,lorawan/{commands,uplinks}}/*.ts',
+    /\bcode: '([a-z0-9_]+)'/g,
+  )
   const codes = new Set([...own, ...tokenReasons()])
   // The codes for which commands wait are no refusals: docs/commands.md has a row for each.
   for (const code of WAIT_CODES) if (code !== 'device_disabled') codes.delete(code)

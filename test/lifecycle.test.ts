@@ -24,6 +24,7 @@ const ELSEWHERE = [
   'denied',
   'ended_by_administrator',
   'keep_alive_timeout',
+  'log_stalled',
   'organization_removed',
   'permit_narrowed',
   'permit_unchecked',
@@ -33,6 +34,7 @@ const ELSEWHERE = [
   'slow_reader',
   'subscribe_application_not_granted',
   'subscribe_not_granted',
+  'subscribe_outside_scope',
   'subscribe_wildcard_not_granted',
   'token_missing',
   'too_many_subscriptions',
@@ -41,7 +43,13 @@ const ELSEWHERE = [
 ]
 
 /** Pairs of the sources that hold after CONNACK, where the page shows CONNECT. */
-const ON_LIVE_CONNECTIONS = ['token_expired 0x87', 'token_revoked 0x98', 'user_inactive 0x87']
+const ON_LIVE_CONNECTIONS = [
+  'api_key_ended 0x98',
+  'node_draining 0x8B',
+  'token_expired 0x87',
+  'token_revoked 0x98',
+  'user_inactive 0x87',
+]
 
 /** `code 0x87`: a code with its Reason Code. */
 type Pair = string

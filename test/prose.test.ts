@@ -14,10 +14,14 @@ const MAXIMUM_COMMENT_COLUMNS = 100
 /** A sentence that opens so makes its reader look for the thing that it is about. */
 const OPENER = /^(?:What|Who|Whom|Whose|Whoever|Whatever|Which|Whichever|Such|Those|Of)\b(?!.*\?)/
 
-const sources = globSync('{src,simulator,console/src,site,bench,test,scripts,bin}/**/*.{ts,tsx,mjs}', {
-  cwd: root,
-  exclude: ['test/openapi/clients/**'],
-})
+const sources = globSync(
+  '{src,simulator,console/src,site,bench,test,scripts,bin,sdk/typescript/src,examples/sdk}/**/*.{ts,tsx,mjs}',
+  {
+    cwd: root,
+    // The texts of generated types are those of the schemas.
+    exclude: ['test/openapi/clients/**', 'sdk/typescript/src/generated/**'],
+  },
+)
 const pages = globSync(['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/**/*.md'], {
   cwd: root,
   exclude: ['docs/conformance.md'],

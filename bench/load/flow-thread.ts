@@ -8,7 +8,7 @@ import { runFlow } from './flow.ts'
 if (parentPort === null) throw new Error('this program is a thread')
 const port = parentPort
 const { target, job } = workerData as Work
-const result = await runFlow(target, job, async () => {
+const result = await runFlow([target], job, async () => {
   port.postMessage(BEGUN)
   await once(port, 'message')
 })

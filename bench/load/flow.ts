@@ -8,7 +8,7 @@ import { bystanderTopicFilters } from './bystanders.ts'
 import { Connector, openMany } from './connection.ts'
 import type { Connection } from './connection.ts'
 import { PAYLOAD_BYTES } from './job.ts'
-import type { FlowJob, FlowResult, Target } from './job.ts'
+import type { Client, FlowJob, FlowResult, Subscriber, Target } from './job.ts'
 import { LatencyHistogram } from './latency-histogram.ts'
 import { PAYLOAD, Publisher } from './publisher.ts'
 import type { OutgoingStream } from './publisher.ts'
@@ -27,15 +27,16 @@ const SETTLE_MS = 300
 const LONGEST_BURST_MS = 50
 
 /**
- * Runs the job. `window` is called when the measured window begins, and resolves at its end. Throws
- * a FlowFault if a message or a connection was not as it must be.
+ * Runs the job against a broker, or against the nodes of a cluster. `window` is called when the
+ * measured window begins, and resolves at its end. Throws a FlowFault if a message or a connection
+ * was not as it must be.
  */
 export async function runFlow(
-  target: Target,
+  targets: readonly Target[],
   job: FlowJob,
   window: () => Promise<void> = () => sleep(job.measureMs),
 ): Promise<FlowResult> {
-  const run = new FlowRun(target, job)
+  const run = new FlowRun(targets, job)
   try {
     return await run.measure(window)
   } finally {
@@ -57,9 +58,9 @@ interface Sample {
 }
 
 class FlowRun {
-  readonly #target: Target
+  readonly #targets: readonly Target[]
   readonly #job: FlowJob
-  readonly #connector: Connector
+  readonly #connectors: readonly Connector[]
   readonly #connections: Connection[] = []
   readonly #streams: readonly OutgoingStream[]
   readonly #publisherOfStream: readonly number[]
@@ -78,10 +79,10 @@ class FlowRun {
   #ready: Publisher[] = []
   #isRefillPlanned = false
 
-  constructor(target: Target, job: FlowJob) {
-    this.#target = target
+  constructor(targets: readonly Target[], job: FlowJob) {
+    this.#targets = targets
     this.#job = job
-    this.#connector = new Connector(target)
+    this.#connectors = targets.map((target) => new Connector(target))
     this.#streams = job.streams.map(({ receivers, topicNames }, index) => ({
       index,
       receivers: receivers.length,
@@ -151,7 +152,7 @@ class FlowRun {
     if (bystanders !== undefined) {
       const { connections, credentials } = bystanders
       await openMany(connections, CONNECTING_AT_ONCE, async (index) => {
-        const connection = await this.#open(`bystander-${index}`, credentials, nothing)
+        const connection = await this.#open(`bystander-${index}`, { credentials }, nothing)
         const filters = bystanderTopicFilters(bystanders, index)
         for (let at = 0; at < filters.length; at += FILTERS_OF_A_SUBSCRIBE) {
           await connection.subscribe(filters.slice(at, at + FILTERS_OF_A_SUBSCRIBE), qos)
@@ -160,18 +161,18 @@ class FlowRun {
       })
     }
     await openMany(receivers.length, CONNECTING_AT_ONCE, async (index) => {
-      const { credentials, topicFilters } = receivers[index] as (typeof receivers)[number]
+      const receiver = receivers[index] as (typeof receivers)[number]
       const publish = (firstByte: number, bytes: Buffer, start: number, end: number): void =>
         this.#received(index, firstByte, bytes, start, end)
-      const connection = await this.#open(`receiver-${index}`, credentials, { publish })
-      await connection.subscribe(topicFilters, qos)
+      const connection = await this.#open(`receiver-${index}`, receiver, { publish })
+      await connection.subscribe(receiver.topicFilters, qos)
       return connection
     })
     const made: Publisher[] = []
     await openMany(publishers.length, CONNECTING_AT_ONCE, async (index) => {
       const acknowledged = (packetId: number): void => this.#acknowledged(made[index] as Publisher, packetId)
-      const credentials = publishers[index]?.credentials
-      const connection = await this.#open(`publisher-${index}`, credentials, { ...nothing, acknowledged })
+      const publisher = publishers[index] as (typeof publishers)[number]
+      const connection = await this.#open(`publisher-${index}`, publisher, { ...nothing, acknowledged })
       const streams = this.#streams.filter((_, stream) => this.#publisherOfStream[stream] === index)
       made[index] = new Publisher(connection, streams, qos, this.#job.pace.window)
       return connection
@@ -181,15 +182,16 @@ class FlowRun {
 
   async #open(
     clientId: string,
-    credentials: FlowJob['publishers'][number]['credentials'],
+    { credentials, target = 0, keepsSession = false }: Client & Partial<Pick<Subscriber, 'keepsSession'>>,
     handlers: {
       readonly publish: (firstByte: number, bytes: Buffer, start: number, end: number) => void
       readonly acknowledged?: (packetId: number) => void
     },
   ): Promise<Connection> {
-    const connection = await this.#connector.open({
+    const connection = await (this.#connectors[target] as Connector).open({
       clientId,
       credentials,
+      keepsSession,
       handlers: {
         acknowledged: () => this.#fault('PUBACK at one that published nothing'),
         failed: (reason) => this.#fault(`${clientId.replace(/-\d+$/, '')}: ${reason}`),
@@ -215,8 +217,14 @@ class FlowRun {
   }
 
   #acknowledged(publisher: Publisher, packetId: number): void {
-    this.#acknowledgement.record(publisher.awaitedMs(performance.now()))
-    if (!publisher.acknowledged(packetId)) this.#fault('PUBACK out of order')
+    const waitedMs = publisher.waitedMs(packetId, performance.now())
+    if (Number.isNaN(waitedMs)) {
+      this.#fault('PUBACK of no message that waits')
+      return
+    }
+    this.#acknowledgement.record(waitedMs)
+    const isNext = publisher.acknowledged(packetId)
+    if (!isNext && this.#job.hasSeveralLogs !== true) this.#fault('PUBACK out of order')
     this.#list(publisher)
   }
 
@@ -283,7 +291,7 @@ class FlowRun {
     const { user, system } = process.cpuUsage()
     return {
       atMs: performance.now(),
-      brokerCpuNs: cpuNanoseconds(this.#target.pid),
+      brokerCpuNs: this.#targets.reduce((sum, { pid }) => sum + cpuNanoseconds(pid), 0),
       generatorCpuNs: (user + system) * 1000,
       published: this.#published,
       deliveries: this.#deliveries,

@@ -22,7 +22,7 @@ process.once('message', (message: { readonly target: Target; readonly job: Job }
 function run(target: Target, job: Job): Promise<JobResult> {
   switch (job.kind) {
     case 'flow':
-      return runFlow(target, job)
+      return runFlow([target], job)
     case 'storm':
       return runStorm(target, job)
     case 'idle':

@@ -23,10 +23,14 @@ export interface Credentials {
 /** The login of a connection; without credentials it sends neither user name nor password. */
 export interface Client {
   readonly credentials: Credentials | undefined
+  /** The number of the node to which it connects, where the target is a cluster. Default: 0. */
+  readonly target?: number
 }
 
 export interface Subscriber extends Client {
   readonly topicFilters: readonly string[]
+  /** True: its Session outlives the connection. */
+  readonly keepsSession?: boolean
 }
 
 /**
@@ -67,6 +71,8 @@ export interface FlowJob {
   readonly receivers: readonly Subscriber[]
   readonly streams: readonly Stream[]
   readonly bystanders: Bystanders | undefined
+  /** True: messages of different applications may be acknowledged in another order. */
+  readonly hasSeveralLogs?: boolean
   readonly pace: Pace
   /**
    * The warm-up ends after this time and this number of messages: each Topic Name was used by then.

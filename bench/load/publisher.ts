@@ -40,16 +40,15 @@ export class Publisher {
   readonly #templates: readonly Template[]
   /** By number of the message: the count of receivers that have not got it yet. */
   readonly #missing = new Uint16Array(MAXIMUM_WINDOW)
-  /** By number of the message: the time of sending. */
+  /** By number of the message: the time of sending; NaN when it is acknowledged. */
   readonly #sentAtMs = new Float64Array(MAXIMUM_WINDOW)
   readonly #qos: JobQoS
   readonly #window: number
   #sent = 0
   /** All messages below this number have reached all of their receivers. */
   #arrived = 0
+  /** All messages below this number are acknowledged. */
   #acknowledged = 0
-  #packetId = 0
-  #awaitedPacketId = 0
   #turn = 0
   /** True while the publisher stands in the list of those that may send again. */
   isListed = false
@@ -95,16 +94,27 @@ export class Publisher {
     while (this.#arrived < this.#sent && this.#missing[this.#arrived % MAXIMUM_WINDOW] === 0) this.#arrived += 1
   }
 
-  /** The time since the message was sent whose PUBACK comes next, in milliseconds. */
-  awaitedMs(nowMs: number): number {
-    return nowMs - (this.#sentAtMs[this.#acknowledged % MAXIMUM_WINDOW] as number)
+  /** The time since a message was sent that waits for its PUBACK, ms; NaN if none has this id. */
+  waitedMs(packetId: number, nowMs: number): number {
+    const number = this.#numberOf(packetId)
+    return number < this.#sent ? nowMs - (this.#sentAtMs[number % MAXIMUM_WINDOW] as number) : NaN
   }
 
-  /** Takes a PUBACK; false: it is not the one that must come next [MQTT311-4.6.0-2]. */
+  /** Takes the PUBACK of a message that waits for it; false: an earlier message waits as well. */
   acknowledged(packetId: number): boolean {
-    this.#awaitedPacketId = this.#awaitedPacketId === LAST_PACKET_ID ? 1 : this.#awaitedPacketId + 1
-    this.#acknowledged += 1
-    return packetId === this.#awaitedPacketId
+    const number = this.#numberOf(packetId)
+    const isNext = number === this.#acknowledged
+    this.#sentAtMs[number % MAXIMUM_WINDOW] = NaN
+    while (this.#acknowledged < this.#sent && Number.isNaN(this.#sentAtMs[this.#acknowledged % MAXIMUM_WINDOW])) {
+      this.#acknowledged += 1
+    }
+    return isNext
+  }
+
+  /** The number of the first message from the oldest unacknowledged one on that has this id. */
+  #numberOf(packetId: number): number {
+    const ahead = packetId - packetIdOf(this.#acknowledged)
+    return this.#acknowledged + (ahead < 0 ? ahead + LAST_PACKET_ID : ahead)
   }
 
   #template(turn: number): Template {
@@ -114,8 +124,7 @@ export class Publisher {
   #pack(bytes: Buffer, at: number, { bytes: packet, packetIdOffset, stream }: Template, nowMs: number): number {
     bytes.set(packet, at)
     if (packetIdOffset > 0) {
-      this.#packetId = this.#packetId === LAST_PACKET_ID ? 1 : this.#packetId + 1
-      bytes.writeUInt16BE(this.#packetId, at + packetIdOffset)
+      bytes.writeUInt16BE(packetIdOf(this.#sent), at + packetIdOffset)
     }
     const end = at + packet.length
     const payload = end - PAYLOAD_BYTES
@@ -128,6 +137,11 @@ export class Publisher {
     stream.sent += 1
     return end
   }
+}
+
+/** The Packet Identifier of a publisher's message, by its number: 1 to 65,535, and 1 again. */
+function packetIdOf(number: number): number {
+  return 1 + (number % LAST_PACKET_ID)
 }
 
 /**

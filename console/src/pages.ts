@@ -63,10 +63,29 @@ export const PAGES: readonly Page[] = [
     Page: fetchedPage(async () => (await import('./devices/device-page.tsx')).DevicePage),
   },
   {
+    path: '/why',
+    title: 'Why no data?',
+    Page: fetchedPage(async () => (await import('./diagnosis/diagnosis-page.tsx')).DiagnosisPage),
+    navigation: { icon: 'search', group: 'work' },
+  },
+  {
     path: '/codecs',
     title: 'Codecs',
     Page: fetchedPage(async () => (await import('./codecs/codecs-page.tsx')).CodecsPage),
     navigation: { icon: 'code', group: 'work' },
+    needs: 'organizationAdmin',
+  },
+  {
+    path: '/device-profiles',
+    title: 'Device profiles',
+    Page: fetchedPage(async () => (await import('./device-profiles/device-profiles-page.tsx')).DeviceProfilesPage),
+    navigation: { icon: 'list', group: 'work' },
+    needs: 'organizationAdmin',
+  },
+  {
+    path: '/device-profiles/:id',
+    title: 'Device profile',
+    Page: fetchedPage(async () => (await import('./device-profiles/device-profile-page.tsx')).DeviceProfilePage),
     needs: 'organizationAdmin',
   },
   {
@@ -91,10 +110,24 @@ export const PAGES: readonly Page[] = [
     needs: 'organizationAdmin',
   },
   {
+    path: '/api-keys',
+    title: 'API keys',
+    Page: fetchedPage(async () => (await import('./api-keys/api-keys-page.tsx')).ApiKeysPage),
+    navigation: { icon: 'key', group: 'administration' },
+    needs: 'organizationAdmin',
+  },
+  {
     path: '/network-servers',
     title: 'Network servers',
     Page: fetchedPage(async () => (await import('./network-servers/network-servers-page.tsx')).NetworkServersPage),
     navigation: { icon: 'server', group: 'administration' },
+    needs: 'organizationAdmin',
+  },
+  {
+    path: '/webhooks',
+    title: 'Webhooks',
+    Page: fetchedPage(async () => (await import('./webhooks/webhooks-page.tsx')).WebhooksPage),
+    navigation: { icon: 'send', group: 'administration' },
     needs: 'organizationAdmin',
   },
   {

@@ -7,14 +7,16 @@ import assert from 'node:assert/strict'
 import type { DevicePlace } from '../identity/devices/directory.ts'
 import type { Directory } from '../identity/devices/directory.ts'
 import { createChanges } from '../identity/store/changes.ts'
-import { done, refuse } from '../identity/store/result.ts'
+import { granted, refuse } from '../identity/store/result.ts'
 import type { Result } from '../identity/store/result.ts'
 import type { BrokerAccess } from '../identity/tokens/broker-access-records.ts'
+import { hasTags, readOnlyScope } from '../identity/tokens/scope.ts'
+import type { Scope } from '../identity/tokens/scope.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 import type { AccessRegistry } from './policy.ts'
 
 /** A question to the registry. */
-type Question = 'verify' | 'recheck' | 'applicationsOf' | 'credential' | 'user' | 'member'
+type Question = 'verify' | 'recheck' | 'applicationsOf' | 'credential' | 'user'
 
 interface FakeUser {
   readonly id: string
@@ -31,7 +33,9 @@ export class FakeRegistry implements AccessRegistry {
   readonly #applications = new Map<string, { readonly organizationId: string; readonly createdAtMs: number }>()
   readonly #devices = new Map<string, DevicePlace>()
   readonly #tokens = new Map<string, BrokerAccessClaims>()
+  readonly #tags = new Map<string, Readonly<Record<string, string>>>()
   readonly #revoked = new Set<string>()
+  readonly #readOnly = new Set<string>()
   readonly #credentials = new Map<string, { readonly organizationId: string | null; readonly password: string }>()
   readonly #held = new Map<Question, Promise<void>>()
   readonly #failing = new Set<Question>()
@@ -69,6 +73,10 @@ export class FakeRegistry implements AccessRegistry {
     this.changes.emit({ kind: 'device_created', devEui, applicationId, organizationId })
   }
 
+  setTags(devEui: string, tags: Readonly<Record<string, string>>): void {
+    this.#tags.set(devEui, tags)
+  }
+
   /** Adds an active user. */
   addUser(id: string, fields: Partial<Omit<FakeUser, 'id'>> = {}): void {
     this.#users.set(id, { id, isActive: true, isAdmin: false, ...fields })
@@ -88,6 +96,13 @@ export class FakeRegistry implements AccessRegistry {
   addMember(organizationId: string, userId: string): void {
     this.#organization(organizationId).members.add(userId)
     this.changes.emit({ kind: 'member_added', organizationId, userId })
+  }
+
+  /** Makes the member one who only reads, or takes that back. */
+  setReadOnly(organizationId: string, userId: string, isReadOnly: boolean): void {
+    if (isReadOnly) this.#readOnly.add(`${organizationId} ${userId}`)
+    else this.#readOnly.delete(`${organizationId} ${userId}`)
+    this.changes.emit({ kind: 'member_changed', organizationId, userId })
   }
 
   removeMember(organizationId: string, userId: string): void {
@@ -112,8 +127,8 @@ export class FakeRegistry implements AccessRegistry {
   }
 
   /** Issues a token. Its text is its id. */
-  addToken(tokenId: string, userId: string, organizationId: string, expiresAtMs = NOW_MS + 1): void {
-    this.#tokens.set(tokenId, { tokenId, userId, organizationId, expiresAtMs })
+  addToken(tokenId: string, userId: string, organizationId: string, expiresAtMs = NOW_MS + 1, scope?: Scope): void {
+    this.#tokens.set(tokenId, { tokenId, userId, organizationId, expiresAtMs, scope })
   }
 
   revokeToken(tokenId: string): void {
@@ -156,6 +171,13 @@ export class FakeRegistry implements AccessRegistry {
     },
   }
 
+  readonly taggedDevices: AccessRegistry['taggedDevices'] = {
+    taggedWith: async (organizationId, tags) => ({
+      has: (devEui) =>
+        this.#devices.get(devEui)?.organizationId === organizationId && hasTags(this.#tags.get(devEui) ?? {}, tags),
+    }),
+  }
+
   readonly tokens: AccessRegistry['tokens'] = {
     // The answer is that of the time of the question. A change that comes before the answer is not
     // in it.
@@ -164,14 +186,14 @@ export class FakeRegistry implements AccessRegistry {
       if (claims === undefined) return refuse('unauthenticated', 'token_malformed', 'the token is malformed')
       const judged = this.#judge(claims)
       await this.#answer('verify', () => undefined)
-      return judged.ok ? { ok: true, value: claims } : { ...judged, claims }
+      return judged.ok ? judged : { ...judged, claims }
     },
     readBrokerAccess: (jwt) => this.#tokens.get(jwt),
     recheckBrokerAccess: (claims) => this.#answer('recheck', () => this.#judge(claims)),
     getBrokerAccess: async (tokenId): Promise<BrokerAccess | undefined> => {
       const claims = this.#tokens.get(tokenId)
       if (claims === undefined || this.#revoked.has(tokenId) || claims.expiresAtMs <= NOW_MS) return undefined
-      return { ...claims, issuedAtMs: 0, lastUsedAtMs: null }
+      return { ...claims, issuedAtMs: 0, lastUsedAtMs: null, scope: claims.scope, apiKeyId: null }
     },
   }
 
@@ -200,10 +222,6 @@ export class FakeRegistry implements AccessRegistry {
 
   readonly users: AccessRegistry['users'] = { get: (id) => this.#answer('user', () => this.#users.get(id)) }
 
-  readonly members: AccessRegistry['members'] = {
-    isMember: ({ userId }, organizationId) => this.#answer('member', () => this.#isMember(userId, organizationId)),
-  }
-
   readonly applications: AccessRegistry['applications'] = { get: async (id) => this.#applications.get(id) }
 
   async #answer<T>(question: Question, answer: () => T): Promise<T> {
@@ -212,13 +230,17 @@ export class FakeRegistry implements AccessRegistry {
     return answer()
   }
 
-  #judge({ userId, organizationId, tokenId, expiresAtMs }: BrokerAccessClaims): Result<void> {
+  #judge(claims: BrokerAccessClaims): Result<BrokerAccessClaims> {
+    const { userId, organizationId, tokenId, expiresAtMs } = claims
     if (expiresAtMs <= NOW_MS) return refuse('unauthenticated', 'token_expired', 'the token has expired')
     if (this.#users.get(userId)?.isActive !== true) {
       return refuse('unauthenticated', 'user_inactive', 'the user is inactive or was removed')
     }
     if (!this.#isMember(userId, organizationId)) return refuse('permission_denied', 'not_a_member', 'no member')
-    return this.#revoked.has(tokenId) ? refuse('unauthenticated', 'token_revoked', 'it was revoked') : done
+    if (this.#revoked.has(tokenId)) return refuse('unauthenticated', 'token_revoked', 'it was revoked')
+    const scope = this.#tokens.get(tokenId)?.scope
+    const isReadOnly = this.#readOnly.has(`${organizationId} ${userId}`)
+    return granted({ ...claims, ownScope: scope, scope: isReadOnly ? readOnlyScope(scope) : scope })
   }
 
   #isMember(userId: string, organizationId: string): boolean {

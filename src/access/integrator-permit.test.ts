@@ -9,7 +9,7 @@ const permit = new IntegratorPermit({
   madeAtMs: async () => 0,
   maximumMessagesPerSecond: 1,
   seenChanges: 0,
-  recheck: async () => undefined,
+  recheck: async (claims) => claims,
   holders: { held: () => {}, released: () => {} },
 })
 

@@ -2,18 +2,22 @@
  * The permit of a user's broker-access token. It allows to subscribe to the events of the
  * organization's applications, and to publish commands to their devices.
  */
+import { EXPIRY_TOPIC_NAME } from '../broker/delivery/expiry-notice.ts'
 import { MISSED_TOPIC_NAME } from '../broker/delivery/missed-notice.ts'
 import type { Decision, Permit, PermitEnd, Refusal, Unmatched } from '../broker/ports/policy.ts'
 import { ALLOWED } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
+import type { LiveDevices } from '../identity/devices/tagged-devices.ts'
+import { limitsEvents } from '../identity/tokens/scope.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 import { knownTopic } from '../lorawan/uplinks/known-topic.ts'
-import { applicationEventsTopic } from '../lorawan/topics.ts'
+import { applicationEventsTopic, isOrganizationEventsTopic } from '../lorawan/topics.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { Topic } from '../mqtt/topic.ts'
 import { covers } from '../mqtt/topic-filter.ts'
-import { holderOfToken } from './holders.ts'
+import { holderOfToken, ownerOfToken } from './holders.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
+import { ScopedEvents } from './scoped-events.ts'
 import { whyUnmatched } from './unmatched-filter.ts'
 
 /**
@@ -28,6 +32,19 @@ const NOT_A_COMMAND_TOPIC = refusal('publish_not_granted', 'not the command topi
 const APPLICATION_NOT_OWN = refusal(
   'subscribe_application_not_granted',
   'no application of your organization has this id',
+)
+/**
+ * Read-only by its scope, or because its user is a member who only reads. The topic is not looked
+ * at, so the answer tells nothing of devices.
+ */
+const READ_ONLY = refusal('publish_read_only', 'the token is for reading only, and sends no commands')
+/**
+ * One answer, whether the thing is outside the scope, of another organization, or does not exist:
+ * the holder of a narrow token learns nothing of its organization's other devices.
+ */
+const OUTSIDE_SCOPE = refusal(
+  'subscribe_outside_scope',
+  'the token is not for this application, device or kind of event',
 )
 const TOO_WIDE = refusal('subscribe_wildcard_not_granted', 'a wildcard reaches beyond the events of one application')
 const NOT_AN_EVENT_TOPIC = refusal('subscribe_not_granted', 'not covered by the event topics of your organization')
@@ -51,8 +68,10 @@ export interface IntegratorPermitOptions {
   readonly madeAtMs: (applicationId: string) => Promise<number>
   readonly maximumMessagesPerSecond: number
   readonly seenChanges: number
-  /** Looks at the permit's ground again. Undefined: the ground still stands. */
-  readonly recheck: (claims: BrokerAccessClaims) => Promise<PermitEnd | undefined>
+  /** The devices with the tags of the token's scope; undefined for a scope without tags. */
+  readonly tagged?: LiveDevices | undefined
+  /** Looks at the permit's ground again: the claims as they are now, or why the ground is gone. */
+  readonly recheck: (claims: BrokerAccessClaims) => Promise<BrokerAccessClaims | PermitEnd>
   readonly holders: PermitHolders
 }
 
@@ -61,12 +80,18 @@ export class IntegratorPermit implements Permit, HeldPermit {
   readonly identity: string
   readonly ground: string
   readonly expiresAtMs: number
+  readonly beganAtMs: number | undefined
   readonly maximumMessagesPerSecond: number
-  readonly mayReceive = undefined
+  /** Undefined for a token without a scope: its deliveries are not asked for. */
+  readonly mayReceive: ((topic: Topic) => boolean) | undefined
   readonly grounds: readonly string[]
   readonly seenChanges: number
   readonly #options: IntegratorPermitOptions
   #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
+  /** Undefined: the token reaches all events of its organization. */
+  readonly #scoped: ScopedEvents | undefined
+  readonly #reachesAll: boolean
+  #isReadOnly: boolean
   #isOver = false
 
   constructor(options: IntegratorPermitOptions) {
@@ -75,16 +100,26 @@ export class IntegratorPermit implements Permit, HeldPermit {
     this.identity = identity
     this.ground = ground
     this.expiresAtMs = options.claims.expiresAtMs
+    this.beganAtMs = options.claims.issuedAtMs
     this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
     this.seenChanges = options.seenChanges
-    this.grounds = [this.tenant, this.identity, this.ground]
+    this.grounds = [this.tenant, ownerOfToken(options.claims), this.ground]
     this.#options = options
+    const { scope } = options.claims
+    this.#isReadOnly = scope?.isReadOnly === true
+    this.#reachesAll = scope?.reachesAllApplications === true
+    const isScoped = limitsEvents(scope) || this.#reachesAll
+    const scoped = scope && isScoped ? new ScopedEvents(scope, options.applications, options.tagged) : undefined
+    this.#scoped = scoped
+    this.mayReceive = scoped && ((topic) => scoped.mayReceive(topic))
   }
 
   mayPublish(topic: Topic): Decision | Promise<Decision> {
     if (this.#isOver) return PERMIT_OVER
+    if (this.#isReadOnly) return READ_ONLY
     const { parsed } = knownTopic(topic)
     if (parsed?.kind !== 'command' || !this.#options.applications.has(parsed.applicationId)) return NOT_A_COMMAND_TOPIC
+    if (this.#scoped?.reachesDevice(parsed.applicationId, parsed.devEui) === false) return NOT_A_COMMAND_TOPIC
     const place = this.#options.directory.device(parsed.devEui)
     if (place instanceof Promise) return place.then((found) => commandDecision(found, parsed.applicationId))
     return commandDecision(place, parsed.applicationId)
@@ -96,23 +131,39 @@ export class IntegratorPermit implements Permit, HeldPermit {
    */
   maySubscribe(topicFilter: string): Decision {
     // The broker publishes there to the client's own Session only.
-    if (topicFilter === MISSED_TOPIC_NAME) return ALLOWED
+    if (isNotice(topicFilter)) return ALLOWED
     const applicationId = applicationIdOf(topicFilter)
     if (applicationId === undefined) return reachesEverywhere(topicFilter) ? TOO_WIDE : NOT_AN_EVENT_TOPIC
+    if (applicationId === '+' && this.#reachesAll && isOrganizationEventsTopic(topicFilter)) {
+      return this.#scoped?.isOutside(topicFilter) === true ? OUTSIDE_SCOPE : ALLOWED
+    }
     if (applicationId === '+' || applicationId === '#') return TOO_WIDE
+    if (this.#scoped?.reachesApplication(applicationId) === false) return OUTSIDE_SCOPE
     if (!this.#options.applications.has(applicationId)) return APPLICATION_NOT_OWN
-    if (covers(applicationEventsTopic(applicationId), topicFilter)) return ALLOWED
+    if (covers(applicationEventsTopic(applicationId), topicFilter)) {
+      return this.#scoped?.isOutside(topicFilter) === true ? OUTSIDE_SCOPE : ALLOWED
+    }
     return reachesBeyondEvents(topicFilter) ? TOO_WIDE : NOT_AN_EVENT_TOPIC
   }
 
   /** An application can be made anew under the id that another organization's application had. */
-  belongsSinceMs(topicFilter: string): Promise<number> {
+  async belongsSinceMs(topicFilter: string): Promise<number> {
+    // The broker compares each application by itself.
+    if (isOrganizationEventsTopic(topicFilter)) return 0
     return this.#options.madeAtMs(applicationIdOf(topicFilter) ?? '')
   }
 
   whyUnmatched(topicFilter: string): Unmatched | undefined | Promise<Unmatched | undefined> {
-    if (topicFilter === MISSED_TOPIC_NAME) return undefined
-    return whyUnmatched(topicFilter, this.#options.applications, this.#options.directory)
+    if (isNotice(topicFilter)) return undefined
+    return whyUnmatched(topicFilter, (applicationId) => this.#reaches(applicationId), this.#options.directory)
+  }
+
+  whyNarrower(topicFilter: string): string | undefined {
+    return this.#scoped?.whyNarrower(topicFilter)
+  }
+
+  #reaches(applicationId: string): boolean {
+    return this.#options.applications.has(applicationId) && (this.#scoped?.reachesApplication(applicationId) ?? true)
   }
 
   watch(listener: (end: PermitEnd | undefined) => void): () => void {
@@ -124,14 +175,22 @@ export class IntegratorPermit implements Permit, HeldPermit {
     }
   }
 
-  recheck(): Promise<PermitEnd | undefined> {
-    return this.#options.recheck(this.#options.claims)
+  /** The scope of a token never changes, but its user may be read-only from now on. */
+  async recheck(): Promise<PermitEnd | undefined> {
+    const now = await this.#options.recheck(this.#options.claims)
+    if ('reasonCode' in now) return now
+    this.#isReadOnly = now.scope?.isReadOnly === true
+    return undefined
   }
 
   tell(end: PermitEnd | undefined): void {
     if (end !== undefined) this.#isOver = true
     this.#listener?.(end)
   }
+}
+
+function isNotice(topicFilter: string): boolean {
+  return topicFilter === MISSED_TOPIC_NAME || topicFilter === EXPIRY_TOPIC_NAME
 }
 
 function commandDecision(place: DevicePlace | undefined, applicationId: string): Decision {

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { assert as assertProperty, constantFrom, integer, property, tuple } from 'fast-check'
+import { EXPIRY_TOPIC_NAME } from '../broker/delivery/expiry-notice.ts'
 import { MISSED_TOPIC_NAME } from '../broker/delivery/missed-notice.ts'
 import { Topic } from '../mqtt/topic.ts'
 import { FakeRegistry } from './fake-registry.testing.ts'
+import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 import { IntegratorPermit } from './integrator-permit.ts'
 import { NetworkServerPermit } from './network-server-permit.ts'
 
@@ -25,22 +27,23 @@ const common = {
   directory: registry.directory,
   maximumMessagesPerSecond: 1,
   seenChanges: 0,
-  recheck: async () => undefined,
   holders: { held: () => {}, released: () => {} },
 }
+const ofUser = { ...common, recheck: async (claims: BrokerAccessClaims) => claims }
+const ofServer = { ...common, recheck: async () => undefined }
 const integrator = new IntegratorPermit({
-  ...common,
+  ...ofUser,
   claims: { userId: '3', organizationId: '1', tokenId: 't', expiresAtMs: 0 },
   applications: own,
   madeAtMs: async () => 0,
 })
 const ownServer = new NetworkServerPermit({
-  ...common,
+  ...ofServer,
   credential: { id: 'own', organizationId: '1' },
   applications: own,
 })
 const deploymentServer = new NetworkServerPermit({
-  ...common,
+  ...ofServer,
   credential: { id: 'all', organizationId: null },
   applications: undefined,
 })
@@ -111,7 +114,10 @@ const matched = (filter: string) => TOPIC_NAMES.filter((name) => oracleMatches(f
 /** The Topic Names to which the permit may publish. */
 async function publishable(permit: IntegratorPermit | NetworkServerPermit): Promise<readonly string[]> {
   const allowed: string[] = []
-  for (const name of TOPIC_NAMES) if ((await permit.mayPublish(new Topic(name))).allowed) allowed.push(name)
+  for (const name of TOPIC_NAMES) {
+    const decision = await permit.mayPublish(new Topic(name))
+    if (decision.allowed && decision.as === undefined) allowed.push(name)
+  }
   return allowed
 }
 
@@ -137,7 +143,7 @@ describe('containment', () => {
     assertProperty(
       property(topicFilter, (filter) => {
         if (!ownServer.maySubscribe(filter).allowed) return
-        const received = matched(filter).filter((name) => ownServer.mayReceive?.(name) === true)
+        const received = matched(filter).filter((name) => ownServer.mayReceive?.(new Topic(name)) === true)
         for (const name of received) assert.ok(isCommand(name, ['5']), `${filter} brings ${name}`)
       }),
       { numRuns: 1_500 },
@@ -215,15 +221,18 @@ describe('a refusal', () => {
 })
 
 it('an integrator may subscribe to the notices of its own Session, which match no event', () => {
-  assert.equal(integrator.maySubscribe(MISSED_TOPIC_NAME).allowed, true)
-  assert.equal(integrator.whyUnmatched(MISSED_TOPIC_NAME), undefined)
-  assert.equal(ownServer.maySubscribe(MISSED_TOPIC_NAME).allowed, false)
+  for (const topicName of [MISSED_TOPIC_NAME, EXPIRY_TOPIC_NAME]) {
+    assert.equal(integrator.maySubscribe(topicName).allowed, true)
+    assert.equal(integrator.whyUnmatched(topicName), undefined)
+    assert.equal(ownServer.maySubscribe(topicName).allowed, false)
+  }
+  assert.equal(integrator.maySubscribe('$notice/+').allowed, false)
 })
 
 it('what a filter matches is the tenant’s since its application was made', async () => {
   const asked: string[] = []
   const permit = new IntegratorPermit({
-    ...common,
+    ...ofUser,
     claims: { userId: '3', organizationId: '1', tokenId: 't', expiresAtMs: 0 },
     applications: own,
     madeAtMs: async (applicationId) => {
@@ -247,9 +256,9 @@ it('a fault in an event is told under one topic for all devices of an applicatio
 
 it('a permit that is over allows no PUBLISH, and whoever watches it is told until it lets go', () => {
   for (const permit of [
-    new NetworkServerPermit({ ...common, credential: { id: 'own', organizationId: '1' }, applications: own }),
+    new NetworkServerPermit({ ...ofServer, credential: { id: 'own', organizationId: '1' }, applications: own }),
     new IntegratorPermit({
-      ...common,
+      ...ofUser,
       claims: { userId: '3', organizationId: '1', tokenId: 't', expiresAtMs: 0 },
       applications: own,
       madeAtMs: async () => 0,
@@ -272,7 +281,7 @@ it('a permit that is over allows no PUBLISH, and whoever watches it is told unti
 
 /** Whether the network servers of the deployment, and of organization 1, may publish events. */
 async function answers(topic: Topic, on = registry): Promise<readonly string[]> {
-  const options = { ...common, directory: on.directory }
+  const options = { ...ofServer, directory: on.directory }
   const permits = [
     new NetworkServerPermit({ ...options, credential: { id: 'all', organizationId: null }, applications: undefined }),
     new NetworkServerPermit({ ...options, credential: { id: 'own', organizationId: '1' }, applications: own }),
@@ -280,7 +289,7 @@ async function answers(topic: Topic, on = registry): Promise<readonly string[]> 
   const codes: string[] = []
   for (const permit of permits) {
     const decision = await permit.mayPublish(topic)
-    codes.push(decision.allowed ? 'allowed' : decision.code)
+    codes.push(decision.allowed ? (decision.as?.name ?? 'allowed') : decision.code)
   }
   return codes
 }
@@ -301,7 +310,11 @@ describe('the answer that a topic keeps', () => {
     const elsewhere = new Topic(`application/7/device/${NEW}/event/up`)
     assert.deepEqual(await answers(elsewhere), ['allowed', 'event_device_unknown'])
     registry.addDevice(NEW, '5')
-    assert.deepEqual([await answers(topic), await answers(elsewhere)], [['allowed', 'allowed'], unknown])
+    assert.deepEqual(await answers(topic), ['allowed', 'allowed'])
+    // The organization does not learn whether another organization has the application.
+    const own5 = `application/5/device/${NEW}/event/up`
+    assert.deepEqual(await answers(elsewhere), ['event_device_unknown', own5])
+    assert.deepEqual(await answers(new Topic(`application/99/device/${NEW}/event/up`)), [own5, own5])
     const whole = new FakeRegistry()
     whole.addOrganization('1', '5')
     whole.addDevice(NEW, '5')
@@ -314,7 +327,7 @@ describe('the answer that a topic keeps', () => {
   it('does not outlive the permit, and does not widen another one', () => {
     const topic = new Topic(`application/7/device/${FOREIGN}/event/up`)
     const all = new NetworkServerPermit({
-      ...common,
+      ...ofServer,
       credential: { id: 'all', organizationId: null },
       applications: undefined,
     })

@@ -7,17 +7,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Admission, Credentials, LostAccess, Permit, PermitEnd, Policy, Refusal } from '../broker/ports/policy.ts'
 import type { Change } from '../identity/store/changes.ts'
 import type { Directory } from '../identity/devices/directory.ts'
+import type { TaggedDevices } from '../identity/devices/tagged-devices.ts'
 import { isUnavailable } from '../identity/store/registry-unavailable.ts'
 import type { User } from '../identity/people/users.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { Application } from '../identity/tenants/applications.ts'
 import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'
+import type { BrokerAccess } from '../identity/tokens/broker-access-records.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../mqtt/reason-codes.ts'
-import { holderOfToken, tokenGround } from './holders.ts'
+import { organizationEventsTopic } from '../lorawan/topics.ts'
+import { holderOfToken, identityOfKey, tenantOf, tokenGround } from './holders.ts'
 import { IntegratorPermit } from './integrator-permit.ts'
 import { NetworkServerPermit } from './network-server-permit.ts'
+import type { NetworkServerPermitOptions } from './network-server-permit.ts'
+import { Reaches } from './reaches.ts'
 import { PermitWatch } from './permit-watch.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 
@@ -38,12 +43,12 @@ const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]/
 export interface AccessRegistry {
   readonly changes: Pick<Registry['changes'], 'subscribe'>
   readonly directory: Directory
+  readonly taggedDevices: TaggedDevices
   readonly tokens: Pick<
     Registry['tokens'],
     'verifyBrokerAccess' | 'readBrokerAccess' | 'recheckBrokerAccess' | 'getBrokerAccess'
   >
   readonly serviceCredentials: Pick<Registry['serviceCredentials'], 'authenticate' | 'get'>
-  readonly members: Pick<Registry['members'], 'isMember'>
   readonly users: { get(id: string): Promise<Pick<User, 'id' | 'isActive' | 'isAdmin'> | undefined> }
   readonly applications: { get(id: string): Promise<Pick<Application, 'createdAtMs'> | undefined> }
 }
@@ -72,7 +77,9 @@ export class AccessPolicy implements Policy {
   readonly #registry: AccessRegistry
   readonly #limits: AccessLimits
   readonly #networkServers: NetworkServerWatch
+  readonly #unknownDevices: NetworkServerPermitOptions['unknownDevices']
   readonly #watch = new PermitWatch()
+  readonly reach: Reaches
   /**
    * One object for all permits, like `#recheckAccess` and `#recheckCredential`: a deployment holds
    * many thousands of permits.
@@ -96,11 +103,18 @@ export class AccessPolicy implements Policy {
     registry: AccessRegistry,
     limits: AccessLimits = DEFAULT_ACCESS_LIMITS,
     networkServers: NetworkServerWatch = NOBODY_WATCHES,
+    unknownDevices?: NetworkServerPermitOptions['unknownDevices'],
   ) {
+    this.#unknownDevices = unknownDevices
     this.#networkServers = networkServers
     this.#registry = registry
     this.#limits = limits
-    this.#unsubscribe = registry.changes.subscribe((change) => this.#changed(change))
+    this.reach = new Reaches({ directory: registry.directory, madeAtMs: this.#madeAtMs })
+    this.#unsubscribe = registry.changes.subscribe((change) => {
+      // The subscriptions of permits that are told of the change must be right already.
+      this.reach.changed(change)
+      this.#changed(change)
+    })
   }
 
   /** The number of live connections that rest on the broker-access token. */
@@ -173,11 +187,8 @@ export class AccessPolicy implements Policy {
     }
     // Revoked tokens have no record, and expired tokens are not found.
     const access = kind === 'token' ? await this.#registry.tokens.getBrokerAccess(id) : undefined
-    const user = access && (await this.#registry.users.get(access.userId))
-    if (access === undefined || user?.isActive !== true) return undefined
-    const viewer = { userId: user.id, isAdmin: user.isAdmin }
-    const isMember = await this.#registry.members.isMember(viewer, access.organizationId)
-    return isMember ? this.#integratorPermit(access, seenChanges) : undefined
+    const judged = access && (await this.#registry.tokens.recheckBrokerAccess(claimsOf(access)))
+    return judged?.ok === true ? this.#integratorPermit(judged.value, seenChanges) : undefined
   }
 
   async #authenticateToken(jwt: string): Promise<Admission> {
@@ -199,9 +210,10 @@ export class AccessPolicy implements Policy {
     return { allowed: true, permit: await this.#networkServerPermit(credential, seenChanges) }
   }
 
-  readonly #recheckAccess = async (claims: BrokerAccessClaims): Promise<PermitEnd | undefined> => {
+  readonly #recheckAccess = async (claims: BrokerAccessClaims): Promise<BrokerAccessClaims | PermitEnd> => {
     const again = await this.#registry.tokens.recheckBrokerAccess(claims)
-    return again.ok ? undefined : { reasonCode: ReasonCodes.notAuthorized, reason: again.message, code: again.reason }
+    if (again.ok) return again.value
+    return { reasonCode: ReasonCodes.notAuthorized, reason: again.message, code: again.reason }
   }
 
   readonly #recheckCredential = async (id: string): Promise<PermitEnd | undefined> =>
@@ -211,10 +223,15 @@ export class AccessPolicy implements Policy {
     (await this.#registry.applications.get(applicationId))?.createdAtMs ?? Infinity
 
   async #integratorPermit(claims: BrokerAccessClaims, seenChanges: number): Promise<IntegratorPermit> {
+    const tags = claims.scope?.tags
+    if (claims.scope?.reachesAllApplications === true) {
+      await this.reach.ready(tenantOf(claims.organizationId), organizationEventsTopic())
+    }
     return new IntegratorPermit({
       claims,
       applications: await this.#registry.directory.applicationsOf(claims.organizationId),
       directory: this.#registry.directory,
+      tagged: tags && (await this.#registry.taggedDevices.taggedWith(claims.organizationId, tags)),
       madeAtMs: this.#madeAtMs,
       maximumMessagesPerSecond: this.#limits.integratorMessagesPerSecond,
       seenChanges,
@@ -232,6 +249,7 @@ export class AccessPolicy implements Policy {
       credential,
       applications: organizationId === null ? undefined : await this.#registry.directory.applicationsOf(organizationId),
       directory: this.#registry.directory,
+      unknownDevices: this.#unknownDevices,
       maximumMessagesPerSecond: this.#limits.networkServerMessagesPerSecond,
       seenChanges,
       recheck: this.#recheckCredential,
@@ -256,6 +274,13 @@ export class AccessPolicy implements Policy {
         this.#end(`credential:${change.id}`, CREDENTIAL_REVOKED)
         this.#accessLost({ identity: `network-server:${change.id}`, end: CREDENTIAL_REVOKED })
         return
+      case 'api_key_revoked':
+        this.#end(identityOfKey(change.apiKeyId), API_KEY_ENDED)
+        this.#accessLost({ identity: identityOfKey(change.apiKeyId), end: API_KEY_ENDED })
+        return
+      case 'api_key_changed':
+        for (const permit of this.#watch.restingOn(identityOfKey(change.apiKeyId))) this.#recheck(permit)
+        return
       case 'organization_removed':
         this.#end(`organization:${change.organizationId}`, ORGANIZATION_REMOVED)
         this.#networkServers.forget(`organization:${change.organizationId}`)
@@ -271,6 +296,9 @@ export class AccessPolicy implements Policy {
       case 'user_changed':
         for (const permit of this.#watch.restingOn(`user:${change.userId}`)) this.#recheck(permit)
         return
+      case 'member_changed':
+        for (const permit of this.#watch.restingOn(`user:${change.userId}`)) this.#recheck(permit)
+        return
       case 'member_added':
       case 'application_created':
       case 'application_changed':
@@ -280,6 +308,13 @@ export class AccessPolicy implements Policy {
       case 'devices_changed':
         // The directory answers with the new state, and nothing that a connection holds becomes
         // narrower.
+        return
+      case 'webhook_changed':
+        // The part that runs webhooks follows them itself.
+        return
+      case 'device_profile_changed':
+      case 'registration_rules_changed':
+        // Profiles and rules give and take no rights.
         return
       case 'organization_bounds_changed':
         // Bounds give and take no rights: the broker asks for them at each use.
@@ -340,11 +375,12 @@ export class AccessPolicy implements Policy {
   }
 
   /**
-   * Looks at the permit's grounds again. If nobody can tell whether they stand, the permit is over:
-   * nobody keeps a right by a fault.
+   * Looks at the permit's grounds again. If nobody can tell in time whether they stand, the permit
+   * is over: nobody keeps a right by a fault.
    */
   #recheck(permit: HeldPermit): void {
-    permit.recheck().then(
+    const late = delay(RECHECK_MS, UNCHECKED, { ref: false })
+    Promise.race([permit.recheck(), late]).then(
       (end) => {
         if (end !== undefined) permit.tell(end)
       },
@@ -353,11 +389,21 @@ export class AccessPolicy implements Policy {
   }
 }
 
+/** The claims of a token on record. */
+function claimsOf({ apiKeyId, ...claims }: BrokerAccess): BrokerAccessClaims {
+  return apiKeyId === null ? claims : { ...claims, apiKeyId }
+}
+
 /** Permits that are checked at the same time after changes were missed. */
 const RECHECKED_AT_ONCE = 20
 /** How often such a check is tried, and the time between two tries: a minute in all. */
 const MAXIMUM_TRIES = 60
 const TRY_AGAIN_MS = 1_000
+/**
+ * How long a permit may be checked after a change of its grounds. This node alone may be cut from
+ * the database, and has heard of the change from another node.
+ */
+const RECHECK_MS = 700
 
 const UNCHECKED: PermitEnd = {
   reasonCode: ReasonCodes.unspecifiedError,
@@ -383,6 +429,11 @@ const CREDENTIAL_REVOKED: PermitEnd = {
   reasonCode: ReasonCodes.administrativeAction,
   reason: 'the service credential has been revoked',
   code: 'service_credential_revoked',
+}
+const API_KEY_ENDED: PermitEnd = {
+  reasonCode: ReasonCodes.administrativeAction,
+  reason: 'the API key of the token has been revoked',
+  code: 'api_key_ended',
 }
 const ORGANIZATION_REMOVED: PermitEnd = {
   reasonCode: ReasonCodes.administrativeAction,

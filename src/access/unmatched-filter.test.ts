@@ -19,7 +19,7 @@ const places: Readonly<Record<string, DevicePlace>> = {
 
 function why(tail: string) {
   const directory = { device: (devEui: string) => places[devEui] }
-  return whyUnmatched(`application/5/device/${tail}`, new Set(['5', '6']), directory)
+  return whyUnmatched(`application/5/device/${tail}`, (applicationId) => ['5', '6'].includes(applicationId), directory)
 }
 
 async function codeOf(tail: string): Promise<string | undefined> {
@@ -32,11 +32,13 @@ test('what an event may match is not marked, and a Response Topic is not', async
   for (const tail of matching) assert.equal(await codeOf(tail), undefined, tail)
 })
 
-test('a kind that no event has is marked, with the right spelling where it is only the case', async () => {
+test('a kind that no event has is marked, with the right kind where one is near', async () => {
   assert.deepEqual(await why(`${OWN}/event/uplink`), {
     code: 'event_kind_unknown',
-    reason: 'no event is of the kind "uplink": write up, join, ack, error, status, location, txack or +',
+    reason: 'no event is of the kind "uplink": write up',
   })
+  const listed = /: write up, join, ack, error, status, location, txack, state or \+$/
+  assert.match((await why('+/event/constructor'))?.reason ?? '', listed)
   assert.equal((await why('+/event/UP'))?.reason, 'no event is of the kind "UP": write up')
   assert.equal(await codeOf('+/event/'), 'event_kind_unknown')
   const long = await why(`+/event/${'x'.repeat(9_000)}`)
@@ -61,7 +63,7 @@ test('a device of nobody and one of another organization read the same; one of t
   assert.equal(await codeOf(`${NOBODY}/event/up`), 'device_unknown')
   assert.deepEqual(await why(`${OTHER_APPLICATION}/event/+`), {
     code: 'device_elsewhere',
-    reason: 'the device belongs to application 6',
+    reason: `the device belongs to application 6: write application/6/device/${OTHER_APPLICATION}/event/+`,
   })
   assert.equal(await codeOf(`${DISABLED}/event/+`), 'device_disabled')
 })

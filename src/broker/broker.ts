@@ -8,6 +8,7 @@ import { systemClock } from '../clock.ts'
 import type { Clock } from '../clock.ts'
 import { silentLogger } from '../logger.ts'
 import type { Logger } from '../logger.ts'
+import type { Nodes } from '../nodes.ts'
 import type { Topic } from '../mqtt/topic.ts'
 import type { OrganizationUsage } from '../organization-bounds.ts'
 import type { ConnectionView } from './connections/connection-view.ts'
@@ -20,7 +21,9 @@ import { Delivery } from './delivery/delivery.ts'
 import { LogShares } from './delivery/log-shares.ts'
 import type { LogShareUsage } from './delivery/log-shares.ts'
 import { RetainedMessages } from './delivery/retained-messages.ts'
+import { SharedRetained } from './delivery/shared-retained.ts'
 import { Router } from './delivery/router.ts'
+import { SessionView } from './delivery/session-view.ts'
 import { StateWrites } from './delivery/state-writes.ts'
 import { SessionStore } from './durable/session-store.ts'
 import { handlePacket } from './packets/handle-packet.ts'
@@ -29,6 +32,7 @@ import type {
   Dispatched,
   DispatchWatcher,
   Dispatcher,
+  LogFollower,
   OwnMessage,
   PublishConsumer,
   PublishObserver,
@@ -43,9 +47,14 @@ import type { Engine } from './ports/engine.ts'
 import { DEFAULT_LIMITS } from './ports/limits.ts'
 import type { Limits, TenantLimitsOf } from './ports/limits.ts'
 import type { Peer, Policy } from './ports/policy.ts'
+import type { RetainedSnapshot } from './ports/retained-snapshot.ts'
 import type { Transport } from './ports/transport.ts'
 import { Publishing } from './publishing/publishing.ts'
 import { recover } from './recovery.ts'
+import { loadCheckpoint } from './restoring/checkpoint.ts'
+import { GroupHomes } from './sharing/group-homes.ts'
+import type { SharedGroup } from './sessions/shared-group.ts'
+import { SessionMoves } from './restoring/session-moves.ts'
 import type { RecentRefusals } from './refusals/recent-refusals.ts'
 import { Refusals } from './refusals/refusals.ts'
 import type { RefusalCounts } from './refusals/refusals.ts'
@@ -60,6 +69,7 @@ export interface BrokerOptions {
   readonly consumers?: readonly PublishConsumer[]
   readonly transformer?: PublishTransformer
   readonly observer?: PublishObserver
+  readonly follower?: LogFollower
   readonly limits?: Partial<Limits>
   /** The bounds of one tenant. Absent: `limits` has the bounds of each tenant. */
   readonly tenantLimits?: TenantLimitsOf
@@ -90,6 +100,15 @@ export interface BrokerOptions {
    * not told.
    */
   readonly idProperty?: string
+  /**
+   * The User Property of CONNACK and AUTH that tells MQTT 5 clients when their permit ends by
+   * itself (RFC 3339). Absent: they are not told.
+   */
+  readonly expiryProperty?: string
+  /** The nodes of the deployment. Undefined: this process is the only one. */
+  readonly nodes?: Nodes | undefined
+  /** Keeps the retained messages of the deployment. Undefined: this process is the only one. */
+  readonly retainedSnapshot?: RetainedSnapshot | undefined
   /** A fresh text of at least 128 random bits, for Client Identifiers that we assign. */
   readonly randomId?: () => string
 }
@@ -108,6 +127,8 @@ export class Broker implements Publisher, Dispatcher {
   readonly #deadlines: Deadlines
   readonly #sessions: Sessions
   readonly #wills: WillMessages
+  readonly #moves: SessionMoves | undefined
+  readonly #groups: GroupHomes | undefined
   readonly #publishing: Publishing
   readonly #router: Router
   readonly #shares: LogShares
@@ -115,44 +136,59 @@ export class Broker implements Publisher, Dispatcher {
   readonly #memories: TenantMemories
   readonly #budget: MemoryBudget | undefined
   readonly #cleaning: RetainedCleaning | undefined
+  readonly #sharedRetained: SharedRetained | undefined
   #closed: Promise<void> | undefined = undefined
 
   constructor(options: BrokerOptions) {
     const { policy, engine, consumers = [], transformer, observer, readerListener, idProperty } = options
-    const { keepsQoS0 = () => false, randomId = randomUUID } = options
+    const { keepsQoS0 = () => false, randomId = randomUUID, nodes, follower } = options
     const { counters } = this
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const clock = options.clock ?? systemClock
     const log = options.log ?? silentLogger
     const { tenantLimits = () => limits } = options
     const shared = { limits, tenantLimits, clock, log, counters }
-    const index = new SubscriptionIndex(engine.partitions)
+    const index = new SubscriptionIndex(engine.partitions, policy.reach)
     const refusals = new Refusals(shared)
     const deadlines = new Deadlines(clock.steady())
     const shares = new LogShares({ clock, log, counters, maximumBytes: limits.maximumBytesTowardLog })
     const way = new StateWrites(engine, shares)
     const tails = (): readonly number[] => delivery.tails
     const store = engine.isDurable ? new SessionStore({ engine, way, log, clock, tails }) : undefined
-    const delivery = new Delivery({ ...shared, engine, index, store, idProperty, readerListener })
+    const groupChanged = (group: SharedGroup): void => groups?.changed(group)
+    const delivery = new Delivery({ ...shared, engine, index, store, idProperty, readerListener, groupChanged })
     const memories = new TenantMemories((tenant) => tenantLimits(tenant).maximumOutgoingBytesPerTenant)
     const retained = new RetainedMessages(limits, { tenantOfTopic: options.tenantOf, tenantLimits, memories })
-    const router = new Router({ index, delivery, retained, engine, observer, keepsQoS0, clock, shares })
+    const { retainedSnapshot: snapshot } = options
+    const sharedRetained = nodes && snapshot && new SharedRetained({ snapshot, nodes, retained, engine, clock, log })
+    const toRouter = { index, delivery, retained, engine, observer, follower, keepsQoS0, clock, shares, nodes }
+    const router = new Router({ ...toRouter, shared: sharedRetained })
     const publishing = new Publishing({ ...shared, consumers, transformer, retained, router, store, refusals, policy })
     const wills = new WillMessages(deadlines, (session, due) => void publishing.publishWill(session, due))
-    const sessions = new Sessions({ ...shared, index, delivery, deadlines, wills, memories, store })
+    const ended = (key: string): void => moves?.released(key)
+    const groupMade = (group: SharedGroup): void => groups?.made(group)
+    const listeners = { ended, groupMade, groupChanged }
+    const sessions = new Sessions({ ...shared, index, delivery, deadlines, wills, memories, store, ...listeners })
+    const ofNodes = nodes && store && { nodes, engine, sessions, delivery, store, clock, log }
+    // The groups of a dead node come before its Sessions.
+    const groups = ofNodes && new GroupHomes({ ...ofNodes, tenantLimits })
+    const moves = ofNodes && groups && new SessionMoves({ ...ofNodes, wills, groups })
     const served = { ...shared, refusals, publishing, delivery, sessions, wills }
     const connections = new Connections({
       ...served,
+      engine,
       deadlines,
       handle: (connection, packet) => handlePacket(parts, connection, packet),
     })
-    const parts: HandlerParts = { ...served, policy, engine, connections, retained, store, randomId }
+    const { expiryProperty, memory, isOver } = options
+    const own = { policy, engine, connections, retained, store, moves, groups, randomId, expiryProperty }
+    const parts: HandlerParts = { ...served, ...own }
     policy.watchAccess?.((lost) => sessions.endAll(lost))
-    const { memory, isOver } = options
     const holders = (): ReturnType<Broker['holders']> => this.holders()
     this.#memories = memories
     this.#budget = memory && new MemoryBudget({ ...memory, memories, log, holders })
-    this.#cleaning = isOver && new RetainedCleaning({ retained, engine, clock, log, isOver })
+    this.#cleaning = isOver && new RetainedCleaning({ retained, engine, clock, log, isOver, shared: sharedRetained })
+    this.#sharedRetained = sharedRetained
     this.limits = limits
     this.clock = clock
     this.log = log
@@ -164,6 +200,8 @@ export class Broker implements Publisher, Dispatcher {
     this.#deadlines = deadlines
     this.#sessions = sessions
     this.#wills = wills
+    this.#moves = moves
+    this.#groups = groups
     this.#publishing = publishing
     this.#router = router
     this.#shares = shares
@@ -172,24 +210,29 @@ export class Broker implements Publisher, Dispatcher {
 
   /** Opens the engine and restores the state that it kept. Call before the first `accept`. */
   async start(): Promise<void> {
-    const { delivery, retained, clock, counters, log, store } = this
+    const { delivery, retained, clock, log, store } = this
     const engine = this.engine
     await engine.open(delivery.readers, this.#router)
     delivery.start()
     if (store === undefined) return
     this.#cleaning?.lookAtAll()
     const sessions = this.#sessions
+    const own = (await this.#moves?.ownSource()) ?? { source: engine, orphans: [] }
+    await this.#groups?.restore(own.source, await loadCheckpoint(engine))
+    await this.#groups?.prepareFor(own.source)
     const { orphans, completed } = await recover({
       engine,
+      source: own.source,
       sessions,
       delivery,
       retained,
+      shared: this.#sharedRetained,
       wills: this.#wills,
       clock,
-      counters,
       log,
     })
-    store.discard(orphans, completed)
+    this.#groups?.goOn()
+    store.discard([...own.orphans, ...orphans], completed)
     // Everything that is saved from now on counts from these tails.
     void store.checkpoint()
   }
@@ -209,6 +252,9 @@ export class Broker implements Publisher, Dispatcher {
     this.#memories.tick()
     this.#budget?.tick()
     void this.#cleaning?.tick()
+    this.#moves?.tick()
+    this.#groups?.tick()
+    this.#sharedRetained?.tick()
     this.#deadlines.advance(this.clock.steady())
     void this.store?.checkpoint()
   }
@@ -242,6 +288,15 @@ export class Broker implements Publisher, Dispatcher {
   }
 
   /**
+   * Accepts no CONNECT from now on (0x88), and ends all connections with 0x8B, evenly over the time
+   * (ms). Resolves when no connection is left, or a second after the last was told. The broker goes
+   * on with everything else until `close`.
+   */
+  drain(durationMs: number): Promise<void> {
+    return this.#connections.drain(durationMs)
+  }
+
+  /**
    * Ends all connections with 0x8B, so that their clients go elsewhere or come back; then closes
    * the engine. A second call waits for the first.
    */
@@ -254,6 +309,7 @@ export class Broker implements Publisher, Dispatcher {
     this.#connections.close()
     this.#router.flush()
     await this.store?.close()
+    await this.#sharedRetained?.close()
     await this.engine.close()
   }
 
@@ -272,6 +328,24 @@ export class Broker implements Publisher, Dispatcher {
    */
   endConnection(number: number): boolean {
     return this.#connections.end(number)
+  }
+
+  /** The Sessions, connected and away: of one tenant, or all. */
+  *sessions(tenant?: string): Generator<SessionView> {
+    const { engine, clock } = this
+    const parts = { engine, clock, tails: this.delivery.tails }
+    for (const session of this.#sessions.all()) {
+      if (tenant === undefined || session.tenant === tenant) yield new SessionView(session, parts)
+    }
+  }
+
+  /**
+   * A listener has refused a client before it could send CONNECT: counts it, and keeps it for
+   * people who ask why.
+   */
+  refusedBeforeConnect(code: string, reason: string, address: string): void {
+    const nobody = { clientId: undefined, holder: undefined, topic: undefined }
+    this.#refusals.connectRefused({ kind: 'connect', code, reason, address, ...nobody })
   }
 
   /** The bytes that the tenant has on their way to the log at present. */
@@ -297,6 +371,11 @@ export class Broker implements Publisher, Dispatcher {
 
   get isClosing(): boolean {
     return this.#connections.isClosing
+  }
+
+  /** Clients are sent away, and none is accepted. */
+  get isDraining(): boolean {
+    return this.#connections.isDraining
   }
 
   /** How often something was refused, by `kind:code`. */

@@ -132,7 +132,7 @@ describe('the command line where no service runs', () => {
     assert.match(await succeed(shell, 'device list --application water'), /0101010101010101 +meter/)
     assert.match(await succeed(shell, 'device get 0101010101010101'), /tags +\{"street":"north"\}/)
     await succeed(shell, 'device update 0101010101010101 --disabled')
-    assert.match(await succeed(shell, 'device list'), /meter +water +yes/)
+    assert.match(await succeed(shell, 'device list'), /meter +water +NEVER_HEARD +yes/)
     await succeed(shell, 'user update anna --note guest --no-active')
     const { user } = (await json(shell, 'user get anna')) as { user: Record<string, unknown> }
     assert.deepEqual([user['note'], user['isActive'], user['isAdmin']], ['guest', false, false])
@@ -156,10 +156,47 @@ describe('the command line where no service runs', () => {
     assert.equal(exp - iat, 3600)
     await succeed(shell, `token revoke ${result[0]?.id} --yes`)
     assert.equal((await json(shell, 'token list --organization alpine'))['totalCount'], '0')
+    const limits = '--device 0101010101010101 --event up join --tag street=north --read-only --all-applications'
+    await succeed(shell, `token create --organization alpine --user anna ${limits}`)
+    const narrow = (await json(shell, 'token list --organization alpine')) as { result: { scope: unknown }[] }
+    assert.deepEqual(narrow.result[0]?.scope, {
+      devEuis: ['0101010101010101'],
+      tags: { street: 'north' },
+      eventKinds: ['up', 'join'],
+      isReadOnly: true,
+      reachesAllApplications: true,
+    })
+    const words =
+      /devices 0101010101010101; tags street=north; events up join; read-only; all applications by one topic/
+    assert.match(await succeed(shell, 'token list --organization alpine'), words)
+    assert.match((await shell('token create --organization alpine --event down')).error, /eventKinds/)
+    await succeed(shell, 'organization update-member alpine anna --read-only')
+    assert.match(await succeed(shell, 'organization list-members alpine'), /anna .* yes\n/)
+    await succeed(shell, 'organization update-member alpine anna --no-read-only')
     const credential = await json(shell, 'service-credential create chirpstack')
     assert.match(String(credential['userName']), /^network-server-/)
     assert.match(await succeed(shell, 'service-credential list'), /chirpstack/)
     await succeed(shell, `service-credential delete ${String(credential['id'])} --yes`)
+  })
+
+  it('makes webhooks, changes them, pauses and resumes them, and tells the secret once', async () => {
+    const of = '--organization alpine'
+    const created = await json(
+      shell,
+      `webhook create billing ${of} --url https://billing.example.org/ --application water --kind up --header X-Key=hidden`,
+    )
+    assert.match(String(created['secret']), /^whsec_/)
+    await succeed(shell, `webhook update billing ${of} --concurrency 2 --batch-events 10`)
+    const { webhook } = (await json(shell, `webhook get billing ${of}`)) as { webhook: Record<string, unknown> }
+    assert.deepEqual([webhook['concurrency'], webhook['eventKinds'], webhook['headerNames']], [2, ['up'], ['x-key']])
+    assert.match(await succeed(shell, `webhook list ${of}`), /billing +https:\/\/billing\.example\.org\//)
+    await succeed(shell, `webhook pause billing ${of}`)
+    assert.match(await succeed(shell, `webhook list ${of}`), /webhook_paused_by_person/)
+    await succeed(shell, `webhook resume billing ${of} --from 2026-01-01T00:00:00Z`)
+    assert.match(await succeed(shell, `webhook rotate-secret billing ${of} --overlap 60`), /whsec_/)
+    assert.match((await shell(`webhook create other ${of} --url nowhere`)).error, /url: must be an address/)
+    assert.match((await shell(`webhook pause other ${of}`)).error, /There is no webhook other\./)
+    assert.equal(await succeed(shell, `webhook delete billing ${of} --yes`), 'Deleted the webhook billing.\n')
   })
 
   it('issues metrics tokens that are shown once, lists them and revokes them by name', async () => {
@@ -172,6 +209,33 @@ describe('the command line where no service runs', () => {
       'Revoked the metrics token prometheus.\n',
     )
     assert.match((await shell('metrics-token revoke prometheus --yes')).error, /There is no metrics token prometheus\./)
+  })
+
+  it('makes API keys that are shown once, lists them, rotates them, hands them over and revokes them', async () => {
+    const at = '--organization alpine'
+    const first = await succeed(
+      shell,
+      `api-key create lake ${at} --right events.read --right devices.read --expires 90d`,
+    )
+    assert.match(first, /^fg_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\n$/)
+    assert.match(
+      await succeed(shell, `api-key list ${at}`),
+      /^ID +NAME +RIGHTS +ONLY +STATE +MAKER +EXPIRES +LAST USED\n\S{12} +lake +events.read devices.read +in_force +\S+ +20\S+\n$/,
+    )
+    const second = await succeed(shell, `api-key rotate lake ${at} --overlap 7d`)
+    assert.equal(second.slice(0, 15), first.slice(0, 15))
+    assert.notEqual(second, first)
+    assert.match((await shell(`api-key rotate lake ${at} --overlap soon`)).error, /soon is no duration/)
+    assert.match((await shell(`api-key create other ${at} --right everything`)).error, /apiKey.rights/)
+    assert.match((await shell('api-key rotate lake')).error, /There is no API key lake\./)
+    assert.match((await shell(`api-key hand-over lake anna ${at}`)).error, /must be an admin of the organization/)
+    assert.equal(
+      await succeed(shell, `api-key revoke ${first.slice(3, 15)} ${at} --yes`),
+      `Revoked the API key ${first.slice(3, 15)}.\n`,
+    )
+    const tagged = await json(shell, `api-key create north ${at} --right events.read --tag site=north`)
+    assert.deepEqual(Object.keys(tagged), ['id', 'key'])
+    assert.match(await succeed(shell, 'api-key create scraper --right metrics.read'), /^fg_/)
   })
 
   it('signs with a new key, whose tokens it prints from then on', async () => {
@@ -298,6 +362,7 @@ describe('the command line where no service runs', () => {
 
   it('says that only a running service knows the commands of a device', async () => {
     assert.match((await shell('device queue 0303030303030303')).error, /Only a running service.*fieldgate serve/)
+    assert.match((await shell('device history 0303030303030303')).error, /Only a running service knows the stored/)
   })
 })
 
@@ -351,6 +416,45 @@ describe('the command line where a service runs', () => {
     for (let tries = 0; tries < 50 && !waits.test(await succeed(shell, `device queue ${devEui}`)); tries += 1);
     assert.match(await succeed(shell, `device queue ${devEui}`), waits)
     assert.match((await shell('device queue 0f0f0f0f0f0f0f0f')).error, /object does not exist/)
+  })
+
+  it('shows the history of a device as a table, as CSV and as JSON', async () => {
+    const devEui = '0101010101010101'
+    const { device } = (await json(shell, `device get ${devEui}`)) as { device: { applicationID: string } }
+    const credential = await json(shell, 'service-credential create sender')
+    const client = await connectAsync(`mqtts://127.0.0.1:${service.addresses.mqtts.port}`, {
+      username: String(credential['userName']),
+      password: String(credential['password']),
+      ca: await readFile(service.caFile ?? ''),
+    })
+    for (const [fCnt, temperature] of [1, 2, 9].entries()) {
+      const object = { temperature, 'a,b': 5 }
+      const rxInfo = [{ rssi: -80 - fCnt, loRaSNR: 4 }]
+      const event = { fCnt: 2 * fCnt, object, rxInfo, txInfo: { frequency: 868_100_000, dr: 5 } }
+      const topicName = `application/${device.applicationID}/device/${devEui}/event/up`
+      await client.publishAsync(topicName, JSON.stringify(event), { qos: 1 })
+    }
+    await client.endAsync()
+    const history = `device history ${devEui} --last 1h --bucket 1w`
+    const table = await succeed(shell, history)
+    assert.match(
+      table,
+      /^TIME +UPLINKS +LOST +RSSI +SNR +SF +BATTERY +a,b +temperature\n\S+ +3 +2 +-81 +4 +7:3 +5 +1 \/ 2 \/ 9\n$/,
+    )
+    const [head = '', row = ''] = (await succeed(shell, `${history} --csv --values temperature`)).split('\n')
+    const cells = new Map(head.split(',').map((title, at) => [title, row.split(',')[at]]))
+    const wanted = ['uplinks', 'lost', 'sf7', 'rssi min', 'temperature median', 'temperature max', 'battery count']
+    assert.deepEqual(
+      wanted.map((title) => cells.get(title)),
+      ['3', '2', '3', '-82', '2', '9', ''],
+    )
+    assert.match(await succeed(shell, `${history} --csv`), /"a,b min","a,b median"/)
+    assert.equal((await json(shell, history))['bucketSeconds'], 604_800)
+    assert.match((await shell('device history 0f0f0f0f0f0f0f0f')).error, /object does not exist/)
+    assert.match((await shell(`${history} --from 2026-01-01T00:00:00Z`)).error, /either --last, or --from and --to/)
+    assert.match((await shell(`device history ${devEui} --last soon`)).error, /--last must be a duration/)
+    assert.match((await shell(`device history ${devEui} --bucket soon`)).error, /bucket: must be a duration/)
+    await succeed(shell, `service-credential delete ${String(credential['id'])} --yes`)
   })
 
   it('ends what a live connection may no longer do', async () => {

@@ -8,20 +8,27 @@ import { ApiRefusal } from './api/api-client.ts'
 import { addApplicationCommands } from './commands/application-commands.ts'
 import { addAuditCommands } from './commands/audit-commands.ts'
 import { addCodecCommands } from './commands/codec-commands.ts'
+import { addCodecsCommands } from './commands/codecs-commands.ts'
 import { CommandFailure } from './terminal/command-failure.ts'
 import { addDataCommands } from './commands/data-commands.ts'
+import { addDrainCommand } from './commands/drain-command.ts'
 import { addDeviceCommands } from './commands/device-commands.ts'
 import { addHealthCommand } from './commands/health-command.ts'
 import { addImportCommand } from './commands/import-command.ts'
 import { addKeyCommands } from './commands/key-commands.ts'
+import { addApiKeyCommands } from './commands/api-key-commands.ts'
 import { addMetricsTokenCommands } from './commands/metrics-token-commands.ts'
 import { addNetworkServerCommands } from './commands/network-server-commands.ts'
 import { addOrganizationCommands } from './commands/organization-commands.ts'
+import { addRenewTokenCommand } from './commands/renew-token-command.ts'
 import { addServiceCredentialCommands } from './commands/service-credential-commands.ts'
 import { addSettingsCommand } from './commands/settings-command.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { addTokenCommands } from './commands/token-commands.ts'
 import { addUserCommands } from './commands/user-commands.ts'
+import { addProfileCommands } from './commands/profile-commands.ts'
+import { addWhyCommand } from './commands/why-command.ts'
+import { addWebhookCommands } from './commands/webhook-commands.ts'
 
 /** Runs the command of `args` (without program and script); resolves with the exit code. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -88,17 +95,24 @@ Examples:
     )
   addServiceCommands(program, terminal, exit)
   addHealthCommand(program, terminal)
+  addDrainCommand(program, terminal)
+  addWhyCommand(program, terminal, exit)
   addDataCommands(program, terminal, exit)
   addOrganizationCommands(program, terminal)
   addUserCommands(program, terminal)
   addApplicationCommands(program, terminal)
   addCodecCommands(program, terminal)
+  addCodecsCommands(program, terminal)
   addDeviceCommands(program, terminal)
   addImportCommand(program, terminal)
   addTokenCommands(program, terminal)
+  addRenewTokenCommand(program, terminal)
   addServiceCredentialCommands(program, terminal)
   addNetworkServerCommands(program, terminal)
+  addProfileCommands(program, terminal)
+  addWebhookCommands(program, terminal)
   addMetricsTokenCommands(program, terminal)
+  addApiKeyCommands(program, terminal)
   addKeyCommands(program, terminal)
   addAuditCommands(program, terminal)
   addSettingsCommand(program, terminal)
@@ -124,6 +138,16 @@ function addServiceCommands(program: Command, terminal: Terminal, exit: { code: 
     .action(async () => {
       const { demo } = await import('./demo/demo.ts')
       exit.code = await demo(terminal)
+    })
+  program
+    .command('cluster-demo')
+    .description(
+      'run three nodes with servers of NATS, PostgreSQL and a load on this machine alone, to kill some of them',
+    )
+    .option('--nodes <count>', 'as many nodes', '3')
+    .action(async ({ nodes }: { nodes: string }) => {
+      const { clusterDemo } = await import('./cluster-demo/cluster-demo.ts')
+      exit.code = await clusterDemo(terminal, Math.max(1, Number.parseInt(nodes, 10) || 1))
     })
   program
     .command('init')

@@ -28,6 +28,8 @@ export interface BackupManifest {
   readonly createdAt: string
   /** True when the registry is in PostgreSQL, which has backups of its own. */
   readonly isRegistryElsewhere: boolean
+  /** True when messages and Sessions are on servers of NATS, which have backups of their own. */
+  readonly areMessagesElsewhere: boolean
 }
 
 /** The names of entries that are files of the data directory. The group is the path there. */
@@ -43,8 +45,9 @@ const ALL_PAGES = 0x7fff_ffff
 
 /**
  * Makes the bytes of a backup of a data directory that this process holds. `engine` is the open
- * engine of its messages; undefined when messages are in memory. The backup holds everything that
- * was acknowledged before the first byte was asked for. Retention waits until the backup ends.
+ * engine of its messages; undefined when messages are in memory, or on servers of NATS. The backup
+ * holds everything that was acknowledged before the first byte was asked for. Retention waits until
+ * the backup ends.
  */
 export function backupOf(
   directory: string,
@@ -57,18 +60,20 @@ export function backupOf(
 interface BackupWorld {
   readonly nowMs: number
   readonly isRegistryElsewhere: boolean
+  readonly areMessagesElsewhere: boolean
 }
 
 async function* entriesOf(
   directory: string,
   engine: EmbeddedEngine | undefined,
-  { nowMs, isRegistryElsewhere }: BackupWorld,
+  { nowMs, isRegistryElsewhere, areMessagesElsewhere }: BackupWorld,
 ): AsyncGenerator<ArchiveEntry> {
   const manifest: BackupManifest = {
     format: DATA_DIRECTORY_FORMAT,
     version,
     createdAt: new Date(nowMs).toISOString(),
     isRegistryElsewhere,
+    areMessagesElsewhere,
   }
   yield entryOf(MANIFEST_ENTRY, Buffer.from(`${JSON.stringify(manifest)}\n`))
   const ofLog = engine === undefined ? undefined : backupEntries(engine)

@@ -109,6 +109,13 @@ function parseManifest(json: Buffer): BackupManifest {
       `The backup is of a data directory of format ${format}, made by Fieldgate ${version}; this one knows formats up to ${DATA_DIRECTORY_FORMAT}.`,
     )
   }
-  // Older backups don't say it: they have the registry.
-  return { format, version, createdAt, isRegistryElsewhere: manifest?.['isRegistryElsewhere'] === true }
+  // Older backups don't say it: they have everything.
+  const isRegistryElsewhere = manifest?.['isRegistryElsewhere'] === true
+  return {
+    format,
+    version,
+    createdAt,
+    isRegistryElsewhere,
+    areMessagesElsewhere: manifest?.['areMessagesElsewhere'] === true,
+  }
 }

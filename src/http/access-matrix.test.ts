@@ -2,21 +2,25 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ROUTE_CASES } from './access-matrix.testing.ts'
 import type { RouteCase, Targets } from './access-matrix.testing.ts'
-import { must, openTestDeployment } from './broker-access/deployment.testing.ts'
+import { HOOK_SECRET, must, openTestDeployment } from './broker-access/deployment.testing.ts'
 import type { Person, TestDeployment } from './broker-access/deployment.testing.ts'
+import type { Scope } from '../identity/tokens/scope.ts'
 
-const PEOPLE = ['stranger', 'member', 'deviceAdmin', 'organizationAdmin', 'globalAdmin'] as const
+const PEOPLE = ['stranger', 'reader', 'member', 'deviceAdmin', 'organizationAdmin', 'globalAdmin'] as const
 
 /** Credentials that are no session in force. */
 const OTHERS = [
   'anonymous',
   'garbage',
   'brokerAccess',
+  'readOnlyBrokerAccess',
+  'otherBrokerAccess',
   'secondFactorStep',
   'expired',
   'revoked',
   'metricsToken',
   'unknownMetricsToken',
+  'brokerHookSecret',
 ] as const
 
 let deployment: TestDeployment
@@ -38,17 +42,26 @@ before(async () => {
   const access = must(
     await registry.tokens.issueBrokerAccess({ userId: userIds.member, organizationId, ttlSeconds: 86_400 }),
   )
+  const narrow = async (scope: Scope): Promise<string> => {
+    const grant = { userId: userIds.member, organizationId, ttlSeconds: 86_400, scope }
+    return must(await registry.tokens.issueBrokerAccess(grant)).jwt
+  }
   others = {
     anonymous: undefined,
     garbage: 'eyJhbGciOiJub25lIn0.e30.',
     brokerAccess: access.jwt,
+    readOnlyBrokerAccess: await narrow({ isReadOnly: true }),
+    // For another application of the organization.
+    otherBrokerAccess: await narrow({ applicationIds: ['999'] }),
     secondFactorStep: await registry.tokens.issueSecondFactorStep({ id: userIds.member }),
     expired,
     revoked,
     metricsToken: must(await registry.metricsTokens.create('matrix', { userId: null })).token,
     unknownMetricsToken: 'fgm_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+    brokerHookSecret: HOOK_SECRET,
   }
   targets = {
+    brokerToken: access.jwt,
     organizationId,
     applicationId: deployment.applicationId,
     devEui: deployment.devEui,
@@ -56,7 +69,11 @@ before(async () => {
     tokenId: access.tokenId,
     credentialId: '1',
     metricsTokenId: '1',
+    apiKeyId: '1',
     connectionId: '1',
+    webhookId: '1',
+    profileId: '1',
+    registrationRuleId: '1',
   }
 })
 
@@ -91,6 +108,7 @@ for (const route of ROUTE_CASES.filter(({ hides }) => hides === true)) {
     serial += 1
     const existing = { ...targets, ...(await route.fresh?.(deployment, serial)) }
     const unknown: Targets = {
+      brokerToken: 'unknown',
       organizationId: '987654321',
       applicationId: '987654322',
       devEui: 'fedcba9876543210',
@@ -98,7 +116,11 @@ for (const route of ROUTE_CASES.filter(({ hides }) => hides === true)) {
       tokenId: '987654324',
       credentialId: '987654325',
       metricsTokenId: '987654327',
+      apiKeyId: '987654328',
       connectionId: '987654326',
+      webhookId: 'aaaaaaaa-0000-4000-8000-00000000000f',
+      profileId: 'aaaaaaaa-0000-4000-8000-00000000000e',
+      registrationRuleId: 'aaaaaaaa-0000-4000-8000-000000000010',
     }
     const answers = []
     for (const about of [existing, unknown]) {
@@ -127,22 +149,28 @@ async function ask(route: RouteCase, token: string | undefined): Promise<number>
     method: route.method,
     ...route.request({ ...targets, ...fresh }, serial),
   })
-  deployment.clock.advance(2000)
+  deployment.clock.advance(1000)
   return statusCode
 }
 
 function statusFor(route: RouteCase, kind: (typeof OTHERS)[number]): number {
-  const asMember = route.people[1]
+  const [, asReader, asMember] = route.people
   switch (route.credential) {
     case 'none':
       return asMember
     case 'sessionOrBrokerAccess':
+      if (route.token !== undefined && kind.endsWith('rokerAccess')) return route.token
+      if (kind === 'otherBrokerAccess') return 404
+      if (kind === 'readOnlyBrokerAccess') return asReader
       return kind === 'brokerAccess' ? asMember : 401
     case 'secondFactorStep':
       // The step's token is let in; the person has no second factor configured.
       return kind === 'secondFactorStep' ? 400 : 401
     case 'metrics':
       return kind === 'metricsToken' ? 200 : 401
+    case 'brokerHook':
+      // Nobody is a superuser of a foreign broker.
+      return kind !== 'brokerHookSecret' ? 401 : route.url.endsWith('/superuser') ? 403 : 200
     case 'session':
     case 'serviceCredential':
       return 401

@@ -5,11 +5,15 @@
  */
 import assert from 'node:assert/strict'
 import type { InjectOptions } from 'fastify'
+import { given } from '../given.ts'
 import { must, newApplication, newDevice, PASSWORD } from './broker-access/deployment.testing.ts'
+import { NO_PROFILE } from '../identity/devices/device-profile.testing.ts'
 import type { TestDeployment } from './broker-access/deployment.testing.ts'
 
 /** Ids that a request is about. */
 export interface Targets {
+  /** A broker-access token of a member. */
+  readonly brokerToken: string
   readonly organizationId: string
   readonly applicationId: string
   readonly devEui: string
@@ -17,11 +21,18 @@ export interface Targets {
   readonly tokenId: string
   readonly credentialId: string
   readonly metricsTokenId: string
+  readonly apiKeyId: string
   readonly connectionId: string
+  readonly webhookId: string
+  readonly profileId: string
+  readonly registrationRuleId: string
 }
 
-/** The answers to five people: stranger, member, device admin, organization admin, global admin. */
-type PeopleStatus = readonly [number, number, number, number, number]
+/**
+ * The answers to six people: stranger, read-only member, member, device admin, organization admin,
+ * global admin.
+ */
+type PeopleStatus = readonly [number, number, number, number, number, number]
 
 /** One route of the server. */
 export interface RouteCase {
@@ -34,8 +45,11 @@ export interface RouteCase {
     | 'secondFactorStep'
     | 'metrics'
     | 'serviceCredential'
+    | 'brokerHook'
   readonly request: (targets: Targets, serial: number) => Omit<InjectOptions, 'method'>
   readonly people: PeopleStatus
+  /** The answer to broker-access tokens, where it is another one than to their users. */
+  readonly token?: number
   /** Makes what the request destroys. */
   readonly fresh?: (deployment: TestDeployment, serial: number) => Promise<Partial<Targets>>
   /** True where the stranger's refusal must read like that of an unknown id. */
@@ -43,13 +57,15 @@ export interface RouteCase {
 }
 
 const ACTOR = { userId: null }
-const NETWORK_SERVER = { networkServer: { name: 'main', url: 'http://chirpstack:8080', apiKey: 'a key' } }
+const NETWORK_SERVER = { networkServer: { name: 'main', url: 'http://chirpstack:8080', apiKey: 'a-key' } }
 
-const EVERYBODY: PeopleStatus = [200, 200, 200, 200, 200]
-const MEMBERS: PeopleStatus = [404, 200, 200, 200, 200]
-const DEVICE_ADMINS: PeopleStatus = [404, 403, 200, 200, 200]
-const ORGANIZATION_ADMINS: PeopleStatus = [404, 403, 403, 200, 200]
-const GLOBAL_ADMINS: PeopleStatus = [403, 403, 403, 403, 200]
+const EVERYBODY: PeopleStatus = [200, 200, 200, 200, 200, 200]
+const MEMBERS: PeopleStatus = [404, 200, 200, 200, 200, 200]
+/** Members who are not read-only. */
+const COMMANDERS: PeopleStatus = [404, 403, 200, 200, 200, 200]
+const DEVICE_ADMINS: PeopleStatus = [404, 403, 403, 200, 200, 200]
+const ORGANIZATION_ADMINS: PeopleStatus = [404, 403, 403, 403, 200, 200]
+const GLOBAL_ADMINS: PeopleStatus = [403, 403, 403, 403, 403, 200]
 
 const freshOrganization = async ({ registry }: TestDeployment, serial: number): Promise<Partial<Targets>> => {
   const name = `fresh-${serial}`
@@ -107,6 +123,25 @@ const freshMetricsToken = async ({ registry }: TestDeployment, serial: number): 
   metricsTokenId: must(await registry.metricsTokens.create(`fresh ${serial}`, ACTOR)).id,
 })
 
+const freshApiKey = async (
+  { registry, organizationId, userIds }: TestDeployment,
+  serial: number,
+  isOfDeployment = false,
+): Promise<Partial<Targets>> => {
+  const owner = isOfDeployment
+    ? { organizationId: null, makerUserId: userIds.globalAdmin }
+    : { organizationId, makerUserId: userIds.organizationAdmin }
+  const fields = { name: `fresh ${serial}`, rights: ['events.read'], scope: undefined, expiresAtMs: null } as const
+  const made = must(await registry.apiKeys.create({ ...fields, ...owner }, ACTOR))
+  // There is a bound on keys. One of the last rounds makes room.
+  const { items } = await registry.apiKeys.list(owner.organizationId, { limit: 100, offset: 0 })
+  const spent = items.filter(({ id, name }) => id !== made.id && name.startsWith('fresh '))
+  for (const { id } of spent) await registry.apiKeys.revoke(id, ACTOR)
+  return { apiKeyId: made.id }
+}
+
+const freshDeploymentApiKey = (deployment: TestDeployment, serial: number) => freshApiKey(deployment, serial, true)
+
 const freshConnection = async ({
   brokerViews,
   userIds,
@@ -114,6 +149,59 @@ const freshConnection = async ({
 }: TestDeployment): Promise<Partial<Targets>> => ({
   connectionId: brokerViews.connect({ userId: userIds.member, organizationId }).id,
 })
+
+const GIVEN_WEBHOOK = { name: 'Billing', url: 'https://billing.example.org/events', concurrency: 1 }
+
+/** An organization has a bound of webhooks, which the many requests of the tests would reach. */
+const withoutWebhooks = async ({ registry, organizationId }: TestDeployment): Promise<Partial<Targets>> => {
+  const { items } = await registry.webhooks.list(organizationId, { limit: 100, offset: 0 })
+  for (const { id } of items) must(await registry.webhooks.remove(organizationId, id, ACTOR))
+  return {}
+}
+
+const freshWebhook = async (deployment: TestDeployment): Promise<Partial<Targets>> => {
+  const { registry, organizationId } = deployment
+  await withoutWebhooks(deployment)
+  const others = { timeoutSeconds: 10, giveUpSeconds: 60, onRefused: 'pause', acceptsCommands: false } as const
+  const created = await registry.webhooks.create(organizationId, { settings: { ...GIVEN_WEBHOOK, ...others } }, ACTOR)
+  return { webhookId: must(created).id }
+}
+
+const freshUnknownDevice = async (
+  { unknownDevices, organizationId }: TestDeployment,
+  serial: number,
+): Promise<Partial<Targets>> => {
+  const devEui = `b${devEuiOfSerial(serial).slice(1)}`
+  const source = { networkServer: 'http', organizationId }
+  await unknownDevices.keep(source, { applicationId: '', devEui, kind: 'up', payload: Buffer.from('{}') })
+  return { devEui }
+}
+
+const RULE_SETTINGS = {
+  isOfDeployment: false,
+  networkServer: 'http',
+  networkServerApplicationId: '',
+  networkServerApplicationName: '',
+  networkServerProfileName: 'Water',
+  devEuiPrefix: '',
+  nameTemplate: '',
+  deviceProfileId: '',
+  deviceProfileName: '',
+  tags: {},
+}
+
+/** An organization has a bound of rules, which the many requests of the tests would reach. */
+const withoutRules = async ({ registry, organizationId }: TestDeployment): Promise<Partial<Targets>> => {
+  const { items } = await registry.registrationRules.list(organizationId, { limit: 100, offset: 0 })
+  for (const { id } of items) must(await registry.registrationRules.remove(organizationId, id, ACTOR))
+  return {}
+}
+
+const freshRule = async (deployment: TestDeployment): Promise<Partial<Targets>> => {
+  const { registry, applicationId } = deployment
+  await withoutRules(deployment)
+  return { registrationRuleId: must(await registry.registrationRules.create(applicationId, RULE_SETTINGS, ACTOR)).id }
+}
 
 /** A DevEUI that no other serial has. */
 function devEuiOfSerial(serial: number): string {
@@ -137,7 +225,23 @@ const PUBLIC: readonly RouteCase[] = [
     '/api/openapi.json',
     '/api/docs',
     '/api/docs/search.json',
+    '/api/schemas/v1/index.json',
+    '/api/asyncapi.json',
   ].map((url): RouteCase => ({ method: 'GET', url, credential: 'none', request: () => ({ url }), people: EVERYBODY })),
+  {
+    method: 'GET',
+    url: '/api/schemas/v1/:group/:file',
+    credential: 'none',
+    request: () => ({ url: '/api/schemas/v1/commands/command.json' }),
+    people: EVERYBODY,
+  },
+  {
+    method: 'GET',
+    url: '/api/schemas/v1/events/:family/:file',
+    credential: 'none',
+    request: () => ({ url: '/api/schemas/v1/events/a/up.json' }),
+    people: EVERYBODY,
+  },
   {
     method: 'GET',
     url: '/metrics',
@@ -158,7 +262,7 @@ const own = (
   url,
   credential: 'session',
   request: () => ({ url, headers, ...(payload === undefined ? {} : { payload }) }),
-  people: [status, status, status, status, status],
+  people: [status, status, status, status, status, status],
 })
 
 const OTP = { 'grpc-metadata-x-otp': '123456' }
@@ -176,7 +280,7 @@ const ACCOUNT: readonly RouteCase[] = [
     url: '/api/internal/login-2fa',
     credential: 'secondFactorStep',
     request: () => ({ url: '/api/internal/login-2fa', payload: {}, headers: OTP }),
-    people: [401, 401, 401, 401, 401],
+    people: [401, 401, 401, 401, 401, 401],
   },
   own('GET', '/api/internal/profile', undefined, 200),
   own('PUT', '/api/internal/password', { oldPassword: PASSWORD, password: PASSWORD }, 200),
@@ -211,6 +315,18 @@ const BROKER_ACCESS: readonly RouteCase[] = [
     people: MEMBERS,
     hides: true,
   },
+  {
+    method: 'GET',
+    url: '/api/mosquitto-auth/subscribe-organization-events',
+    credential: 'sessionOrBrokerAccess',
+    request: ({ organizationId }) => ({
+      url: '/api/mosquitto-auth/subscribe-organization-events',
+      query: { organizationId },
+    }),
+    people: MEMBERS,
+    token: 403,
+    hides: true,
+  },
   ...['subscribe-device-events', 'send-command'].map((name): RouteCase => {
     const url = `/api/mosquitto-auth/${name}`
     return {
@@ -218,7 +334,7 @@ const BROKER_ACCESS: readonly RouteCase[] = [
       url,
       credential: 'sessionOrBrokerAccess',
       request: ({ devEui, organizationId }) => ({ url, query: { devEui, organizationId } }),
-      people: MEMBERS,
+      people: name === 'send-command' ? COMMANDERS : MEMBERS,
       hides: true,
     }
   }),
@@ -237,7 +353,7 @@ const BROKER_ACCESS: readonly RouteCase[] = [
     request: ({ tokenId }) => ({ url: `/api/broker-tokens/${tokenId}` }),
     fresh: freshToken,
     // The device admin owns the token; another plain member must not learn that it exists.
-    people: [404, 404, 200, 200, 200],
+    people: [404, 404, 404, 200, 200, 200],
     hides: true,
   },
   {
@@ -246,7 +362,7 @@ const BROKER_ACCESS: readonly RouteCase[] = [
     credential: 'session',
     request: ({ tokenId }) => ({ url: `/api/broker-tokens/${tokenId}/status` }),
     fresh: freshToken,
-    people: [404, 404, 200, 200, 200],
+    people: [404, 404, 404, 200, 200, 200],
     hides: true,
   },
 ]
@@ -289,7 +405,7 @@ const ORGANIZATIONS: readonly RouteCase[] = [
     request: ({ organizationId }) => ({ url: `/api/organizations/${organizationId}` }),
     fresh: freshOrganization,
     // Nobody but the global admin has a role in a fresh organization.
-    people: [404, 404, 404, 404, 200],
+    people: [404, 404, 404, 404, 404, 200],
     hides: true,
   },
   {
@@ -308,7 +424,7 @@ const ORGANIZATIONS: readonly RouteCase[] = [
       url: `/api/organizations/${organizationId}/bounds`,
       payload: { bounds: { sessions: 20_000, retainedBytes: null } },
     }),
-    people: [404, 403, 403, 403, 200],
+    people: [404, 403, 403, 403, 403, 200],
     hides: true,
   },
   {
@@ -369,7 +485,7 @@ const USERS: readonly RouteCase[] = [
     credential: 'session',
     request: ({ userId }) => ({ url: `/api/users/${userId}` }),
     fresh: freshUser,
-    people: [404, 404, 404, 404, 200],
+    people: [404, 404, 404, 404, 404, 200],
     hides: true,
   },
   ...(['PUT', 'DELETE'] as const).map((method): RouteCase => ({
@@ -390,7 +506,7 @@ const USERS: readonly RouteCase[] = [
     credential: 'session',
     request: ({ userId }) => ({ url: `/api/users/${userId}/password`, payload: { password: `${PASSWORD} 2` } }),
     fresh: freshUser,
-    people: [404, 404, 404, 404, 200],
+    people: [404, 404, 404, 404, 404, 200],
     hides: true,
   },
   {
@@ -478,6 +594,22 @@ const EVENTS: readonly RouteCase[] = [
     people: MEMBERS,
     hides: true,
   },
+  {
+    method: 'GET',
+    url: '/api/devices/:devEui/events/buckets',
+    credential: 'sessionOrBrokerAccess',
+    request: ({ devEui }) => ({ url: `/api/devices/${devEui}/events/buckets` }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/devices/:devEui/last',
+    credential: 'sessionOrBrokerAccess',
+    request: ({ devEui }) => ({ url: `/api/devices/${devEui}/last` }),
+    people: MEMBERS,
+    hides: true,
+  },
 ]
 
 const DEVICES: readonly RouteCase[] = [
@@ -534,7 +666,7 @@ const DEVICES: readonly RouteCase[] = [
       ...(method === 'POST' ? { payload: { deviceQueueItem: QUEUE_ITEM } } : {}),
     }),
     fresh: freshDevice,
-    people: MEMBERS,
+    people: method === 'GET' ? MEMBERS : COMMANDERS,
     hides: true,
   })),
   {
@@ -543,13 +675,13 @@ const DEVICES: readonly RouteCase[] = [
     credential: 'session',
     request: ({ devEui }) => ({ url: `/api/devices/${devEui}/queue/valve-7` }),
     fresh: freshCommand,
-    people: MEMBERS,
+    people: COMMANDERS,
     hides: true,
   },
 ]
 
 /** Sessions are no service credentials, whosever they are. */
-const NO_PERSON: PeopleStatus = [401, 401, 401, 401, 401]
+const NO_PERSON: PeopleStatus = [401, 401, 401, 401, 401, 401]
 
 const OPERATION: readonly RouteCase[] = [
   {
@@ -622,7 +754,7 @@ const OPERATION: readonly RouteCase[] = [
     credential: 'session',
     request: ({ credentialId }) => ({ url: `/api/service-credentials/${credentialId}` }),
     fresh: freshCredential,
-    people: [404, 404, 404, 200, 200],
+    people: [404, 404, 404, 404, 200, 200],
     hides: true,
   },
   {
@@ -662,6 +794,76 @@ const OPERATION: readonly RouteCase[] = [
     people: GLOBAL_ADMINS,
   },
   {
+    method: 'POST',
+    url: '/api/internal/drain',
+    credential: 'session',
+    request: () => ({ url: '/api/internal/drain', remoteAddress: '127.0.0.1', payload: { seconds: 10 } }),
+    people: GLOBAL_ADMINS,
+  },
+  {
+    method: 'GET',
+    url: '/api/registration-rules',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: '/api/registration-rules', query: { organizationID: organizationId } }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/registration-rules',
+    credential: 'session',
+    request: ({ applicationId }) => ({
+      url: '/api/registration-rules',
+      payload: { registrationRule: { applicationID: applicationId, devEUIPrefix: 'ff' } },
+    }),
+    fresh: withoutRules,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/registration-rules/:id',
+    credential: 'session',
+    request: ({ organizationId, registrationRuleId }) => ({
+      url: `/api/registration-rules/${registrationRuleId}`,
+      query: { organizationID: organizationId },
+    }),
+    fresh: freshRule,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/unknown-devices',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: '/api/unknown-devices', query: { organizationID: organizationId } }),
+    people: DEVICE_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/unknown-devices/register',
+    credential: 'session',
+    request: ({ applicationId }) => ({
+      url: '/api/unknown-devices/register',
+      payload: { applicationID: applicationId, filter: { devEUIPrefix: 'ff' } },
+    }),
+    people: DEVICE_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/unknown-devices/:devEui',
+    credential: 'session',
+    request: ({ organizationId, devEui }) => ({
+      url: `/api/unknown-devices/${devEui}`,
+      query: { organizationID: organizationId },
+    }),
+    fresh: freshUnknownDevice,
+    people: DEVICE_ADMINS,
+    hides: true,
+  },
+  {
     method: 'GET',
     url: '/api/audit-log',
     credential: 'session',
@@ -683,7 +885,7 @@ const OPERATION: readonly RouteCase[] = [
     credential: 'session',
     request: ({ connectionId }) => ({ url: `/api/connections/${connectionId}` }),
     fresh: freshConnection,
-    people: [404, 404, 404, 200, 200],
+    people: [404, 404, 404, 404, 200, 200],
     hides: true,
   },
   {
@@ -697,7 +899,276 @@ const OPERATION: readonly RouteCase[] = [
     people: MEMBERS,
     hides: true,
   },
+  {
+    method: 'GET',
+    url: '/api/diagnosis',
+    credential: 'session',
+    request: ({ organizationId }) => ({
+      url: '/api/diagnosis',
+      query: { organizationID: organizationId, clientId: 'dashboard' },
+    }),
+    people: MEMBERS,
+    hides: true,
+  },
   own('GET', '/api/status', undefined, 200),
+]
+
+const NEW_API_KEY = (serial: number) => ({ apiKey: { name: `new ${serial}`, rights: ['events.read'] } })
+
+/** The routes of the keys of an organization, or with an empty base those of the deployment. */
+function apiKeyCases(isOfDeployment: boolean): readonly RouteCase[] {
+  const url = isOfDeployment ? '/api/api-keys' : '/api/organizations/:id/api-keys'
+  const baseOf = ({ organizationId }: Targets) => url.replace(':id', organizationId)
+  const shared = {
+    credential: 'session',
+    people: isOfDeployment ? GLOBAL_ADMINS : ORGANIZATION_ADMINS,
+    ...given({ hides: isOfDeployment ? undefined : (true as const) }),
+  } as const
+  const fresh = isOfDeployment ? freshDeploymentApiKey : freshApiKey
+  const ofKey = (method: RouteCase['method'], tail = '', payload?: object): RouteCase => ({
+    ...shared,
+    method,
+    url: `${url}/:keyId${tail}`,
+    request: (targets) => ({ url: `${baseOf(targets)}/${targets.apiKeyId}${tail}`, ...given({ payload }) }),
+    fresh,
+  })
+  return [
+    { ...shared, method: 'GET', url, request: (targets) => ({ url: baseOf(targets) }) },
+    {
+      ...shared,
+      method: 'POST',
+      url,
+      request: (targets, serial) => ({ url: baseOf(targets), payload: NEW_API_KEY(serial) }),
+      fresh,
+    },
+    ofKey('GET'),
+    ofKey('PUT', '', { apiKey: { rights: ['devices.read'] } }),
+    ofKey('DELETE'),
+    ofKey('POST', '/rotate', {}),
+    ofKey('POST', '/hand-over', {}),
+  ]
+}
+
+const API_KEYS: readonly RouteCase[] = [...apiKeyCases(false), ...apiKeyCases(true)]
+
+/** Each organization has a bound of profiles, which the many requests of the tests would reach. */
+const freshProfile = async (
+  { registry, organizationId }: TestDeployment,
+  serial: number,
+): Promise<Partial<Targets>> => {
+  const { items } = await registry.deviceProfiles.list(organizationId, { limit: 1000, offset: 0 })
+  for (const { id } of items) must(await registry.deviceProfiles.remove(id, { detach: true }, ACTOR))
+  const profile = { ...NO_PROFILE, name: `fresh-${serial}` }
+  return { profileId: must(await registry.deviceProfiles.create(organizationId, profile, ACTOR)).id }
+}
+
+const profileCase = (
+  method: RouteCase['method'],
+  path: string,
+  people: PeopleStatus,
+  payload?: (serial: number) => object,
+): RouteCase => ({
+  method,
+  url: `/api/device-profiles/:id${path}`,
+  credential: 'session',
+  request: ({ profileId }, serial) => ({
+    url: `/api/device-profiles/${profileId}${path}`,
+    ...given({ payload: payload?.(serial) }),
+  }),
+  fresh: freshProfile,
+  people,
+  hides: true,
+})
+
+const DEVICE_PROFILES: readonly RouteCase[] = [
+  {
+    method: 'GET',
+    url: '/api/device-profiles',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: `/api/device-profiles?organizationID=${organizationId}` }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/device-profiles',
+    credential: 'session',
+    request: ({ organizationId }, serial) => ({
+      url: '/api/device-profiles',
+      payload: { deviceProfile: { name: `made-${serial}`, organizationID: organizationId } },
+    }),
+    fresh: freshProfile,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  profileCase('GET', '', MEMBERS),
+  profileCase('PUT', '', ORGANIZATION_ADMINS, (serial) => ({ deviceProfile: { name: `renamed-${serial}` } })),
+  profileCase('DELETE', '', ORGANIZATION_ADMINS),
+  profileCase('GET', '/versions', MEMBERS),
+  profileCase('POST', '/restore', ORGANIZATION_ADMINS, () => ({ version: 1 })),
+  profileCase('POST', '/test', ORGANIZATION_ADMINS, () => ({})),
+]
+
+const WEBHOOKS: readonly RouteCase[] = [
+  {
+    method: 'GET',
+    url: '/api/organizations/:id/webhooks',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: `/api/organizations/${organizationId}/webhooks` }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/organizations/:id/webhooks',
+    credential: 'session',
+    request: ({ organizationId }) => ({
+      url: `/api/organizations/${organizationId}/webhooks`,
+      payload: { webhook: GIVEN_WEBHOOK },
+    }),
+    fresh: withoutWebhooks,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/organizations/:id/webhooks/:webhookId',
+    credential: 'session',
+    request: ({ organizationId, webhookId }) => ({ url: `/api/organizations/${organizationId}/webhooks/${webhookId}` }),
+    fresh: freshWebhook,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'PUT',
+    url: '/api/organizations/:id/webhooks/:webhookId',
+    credential: 'session',
+    request: ({ organizationId, webhookId }) => ({
+      url: `/api/organizations/${organizationId}/webhooks/${webhookId}`,
+      payload: { webhook: GIVEN_WEBHOOK },
+    }),
+    fresh: freshWebhook,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/organizations/:id/webhooks/:webhookId',
+    credential: 'session',
+    request: ({ organizationId, webhookId }) => ({ url: `/api/organizations/${organizationId}/webhooks/${webhookId}` }),
+    fresh: freshWebhook,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/organizations/:id/webhooks/:webhookId/rotate-secret',
+    credential: 'session',
+    request: ({ organizationId, webhookId }) => ({
+      url: `/api/organizations/${organizationId}/webhooks/${webhookId}/rotate-secret`,
+      payload: {},
+    }),
+    fresh: freshWebhook,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/organizations/:id/webhooks/:webhookId/test',
+    credential: 'session',
+    request: ({ organizationId, webhookId }) => ({
+      url: `/api/organizations/${organizationId}/webhooks/${webhookId}/test`,
+    }),
+    fresh: freshWebhook,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/organizations/:id/webhooks/:webhookId/pause',
+    credential: 'session',
+    request: ({ organizationId, webhookId }) => ({
+      url: `/api/organizations/${organizationId}/webhooks/${webhookId}/pause`,
+    }),
+    fresh: freshWebhook,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/organizations/:id/webhooks/:webhookId/resume',
+    credential: 'session',
+    request: ({ organizationId, webhookId }) => ({
+      url: `/api/organizations/${organizationId}/webhooks/${webhookId}/resume`,
+      payload: {},
+    }),
+    fresh: freshWebhook,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'GET',
+    url: '/api/organizations/:id/webhooks/:webhookId/deliveries',
+    credential: 'session',
+    request: ({ organizationId, webhookId }) => ({
+      url: `/api/organizations/${organizationId}/webhooks/${webhookId}/deliveries`,
+    }),
+    fresh: freshWebhook,
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+]
+
+const COMMANDS = ({ applicationId, devEui }: Targets): string =>
+  `application/${applicationId}/device/${devEui}/command/down`
+
+const hook = (
+  path: string,
+  payload: (targets: Targets) => Readonly<Record<string, unknown>>,
+  isForm = false,
+): RouteCase => ({
+  method: 'POST',
+  url: `/api/broker-hooks/${path}`,
+  credential: 'brokerHook',
+  request: (targets) => {
+    const url = `/api/broker-hooks/${path}`
+    const form = new URLSearchParams(payload(targets) as Record<string, string>).toString()
+    if (!isForm) return { url, payload: payload(targets) }
+    return { url, payload: form, headers: { 'content-type': 'application/x-www-form-urlencoded' } }
+  },
+  people: NO_PERSON,
+})
+
+const rabbit = (path: string, fields: (targets: Targets) => Readonly<Record<string, string>>): RouteCase =>
+  hook(`rabbitmq/${path}`, (targets) => ({ username: targets.brokerToken, vhost: '/', ...fields(targets) }), true)
+
+const BROKER_HOOKS: readonly RouteCase[] = [
+  hook('mosquitto/user', ({ brokerToken, organizationId }) => ({
+    username: brokerToken,
+    password: 'default',
+    clientid: `${organizationId}-a`,
+  })),
+  hook('mosquitto/acl', (targets) => ({
+    username: targets.brokerToken,
+    clientid: 'a',
+    topic: COMMANDS(targets),
+    acc: 2,
+  })),
+  hook('mosquitto/superuser', ({ brokerToken }) => ({ username: brokerToken })),
+  hook('emqx/authn', ({ brokerToken, organizationId }) => ({
+    username: brokerToken,
+    password: 'default',
+    clientid: `${organizationId}-a`,
+  })),
+  hook('emqx/authz', (targets) => ({ username: targets.brokerToken, action: 'publish', topic: COMMANDS(targets) })),
+  hook('rabbitmq/user', ({ brokerToken }) => ({ username: brokerToken, password: 'default' }), true),
+  rabbit('vhost', () => ({})),
+  rabbit('resource', () => ({ resource: 'exchange', name: 'amq.topic', permission: 'write' })),
+  rabbit('topic', (targets) => ({
+    name: 'amq.topic',
+    permission: 'write',
+    routing_key: COMMANDS(targets).replaceAll('/', '.'),
+  })),
 ]
 
 /** The table. */
@@ -710,5 +1181,9 @@ export const ROUTE_CASES: readonly RouteCase[] = [
   ...APPLICATIONS,
   ...EVENTS,
   ...DEVICES,
+  ...WEBHOOKS,
+  ...DEVICE_PROFILES,
   ...OPERATION,
+  ...API_KEYS,
+  ...BROKER_HOOKS,
 ]

@@ -118,9 +118,14 @@ test('an application stays with its organization', async () => {
   })
   assert.equal(moved.status, 400)
   const kept = await send('organizationAdmin', 'PUT', url, {
-    application: { organizationID: Number(organizationId), description: 'new' },
+    application: { organizationID: Number(organizationId), description: 'new', eventShape: 'NORMALIZED' },
   })
   assert.equal(kept.status, 200)
+  const wrong = await send('organizationAdmin', 'PUT', url, { application: { eventShape: 'V5' } })
+  assert.deepEqual(
+    [wrong.status, (wrong.body as { message: string }).message],
+    [400, 'application.eventShape: must be "", "V3", "V4" or "NORMALIZED"'],
+  )
   assert.deepEqual((await send('member', 'GET', url)).body, {
     application: {
       id: applicationId,
@@ -132,6 +137,8 @@ test('an application stays with its organization', async () => {
       payloadCodec: '',
       payloadEncoderScript: '',
       payloadDecoderScript: '',
+      eventShape: 'NORMALIZED',
+      objectCommands: '',
     },
     createdAt: at,
     updatedAt: at,
@@ -176,6 +183,15 @@ test('lists of devices show what belongs to the caller’s organizations, and ar
         deviceProfileID: '',
         deviceProfileName: '',
         isDisabled: false,
+        state: 'NEVER_HEARD',
+        stateSince: null,
+        lowBattery: false,
+        weakSignal: false,
+        losingFrames: false,
+        intervalSeconds: null,
+        lossPercent: null,
+        rssi: null,
+        snr: null,
         deviceStatusBatteryLevel: null,
         deviceStatusMargin: null,
         lastSeenAt: null,
@@ -184,6 +200,12 @@ test('lists of devices show what belongs to the caller’s organizations, and ar
       },
     ],
   })
+  const count = async (query: string) => (await send('member', 'GET', `/api/devices?${query}`)).body.totalCount
+  assert.deepEqual(
+    [await count('state=NEVER_HEARD&orderBy=battery'), await count('state=SILENT'), await count('flag=weakSignal')],
+    ['1', '0', '0'],
+  )
+  assert.equal((await send('member', 'GET', '/api/devices?orderBy=colour')).status, 400)
   assert.equal((await send('globalAdmin', 'GET', '/api/devices')).body.totalCount, '2')
   assert.equal((await send('member', 'GET', `/api/devices?search=${devEui.slice(0, 8)}`)).body.totalCount, '1')
   assert.equal((await send('member', 'GET', '/api/devices?search=%25')).body.totalCount, '0')
@@ -206,6 +228,7 @@ test('members are added by email, by id only by a global admin', async () => {
       isAdmin: false,
       isDeviceAdmin: true,
       isGatewayAdmin: false,
+      isReadOnly: false,
     },
     createdAt: at,
     updatedAt: at,
@@ -250,6 +273,8 @@ test('broker-access tokens are listed and revoked, and a revoked one is worth no
     issuedAt: at,
     expiresAt: '2026-01-15T12:01:00.000Z',
     lastUsedAt: null,
+    apiKeyID: '',
+    scope: null,
     connections: 0,
     lastRefusal: null,
   })

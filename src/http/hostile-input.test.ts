@@ -17,6 +17,7 @@ before(async () => {
   session = await deployment.session('globalAdmin')
   const { organizationId, applicationId, devEui, userIds } = deployment
   targets = {
+    brokerToken: 'unknown',
     organizationId,
     applicationId,
     devEui,
@@ -24,7 +25,11 @@ before(async () => {
     tokenId: '1',
     credentialId: '1',
     metricsTokenId: '1',
+    apiKeyId: '1',
     connectionId: '1',
+    webhookId: '1',
+    profileId: '1',
+    registrationRuleId: '1',
   }
 })
 

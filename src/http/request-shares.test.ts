@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import { TestClock } from '../clock.testing.ts'
+import { writeApiKey } from '../identity/tokens/api-key-text.ts'
 import { must, newApplication, openTestDeployment } from './broker-access/deployment.testing.ts'
 import type { TestDeployment } from './broker-access/deployment.testing.ts'
 import { RequestShares } from './shares/request-shares.ts'
@@ -129,6 +130,19 @@ test('requests without a good credential count to their address, and are slowed 
   assert.equal(await statusOf([member, '/api/devices', address]), 200, 'a good credential does not wait')
   clock.advance(1000)
   assert.equal((await waiting).statusCode, 200)
+})
+
+test('requests with a wrong API key count to their address, those with a good one to their organization', async () => {
+  const { registry, organizationId, userIds } = deployment
+  const fields = { name: 'shares', rights: ['devices.read'], scope: undefined, expiresAtMs: null } as const
+  const owner = { organizationId, makerUserId: userIds.organizationAdmin }
+  const { id, key } = must(await registry.apiKeys.create({ ...fields, ...owner }, { userId: null }))
+  const wrong = writeApiKey({ id, secret: 'A'.repeat(43) })
+  const address = '2001:db8:0:7::1'
+  assert.equal(await answeredOf([wrong, '/api/devices', address]), 10)
+  assert.equal(await statusOf([wrong, '/api/devices', address]), undefined, 'it waits')
+  assert.equal(await answeredOf([key, '/api/devices', address]), 10)
+  assert.equal(await answeredOf([await deployment.session('member'), `/api/organizations/${organizationId}`]), 0)
 })
 
 test('metrics are bounded by nothing but their credential', async () => {

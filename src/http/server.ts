@@ -10,12 +10,15 @@ import type { Registry as MetricsRegistry } from 'prom-client'
 import type { Clock } from '../clock.ts'
 import type { Registry } from '../identity/registry.ts'
 import { accountRoutes } from './account/account.ts'
+import { apiKeyRoutes } from './tenants/api-keys.ts'
 import { applicationRoutes } from './tenants/applications.ts'
 import { codecTrialRoutes } from './devices/codec-trial.ts'
 import type { CodecTrials } from './devices/codec-trial.ts'
 import { authenticateRequests } from './api/authenticate.ts'
 import { backupRoutes } from './operation/backup.ts'
 import type { Backups } from './operation/backup.ts'
+import { drainRoutes } from './operation/drain.ts'
+import type { Drain } from './operation/drain.ts'
 import { answerFor, invalidArgument, RequestRefused, routeNotFound } from './api/errors.ts'
 import type { HttpApp } from './api/http-app.ts'
 import { addRoutes } from './api/routes.ts'
@@ -25,24 +28,35 @@ import { loginRoutes } from './account/login.ts'
 import { memberRoutes } from './tenants/members.ts'
 import { collectMethods } from './serving/method-not-allowed.ts'
 import { brokerTokenRoutes } from './broker-access/broker-tokens.ts'
+import { emqxRoutes } from './broker-hooks/emqx.ts'
+import type { BrokerHooks } from './broker-hooks/foreign-brokers.ts'
+import { mosquittoRoutes } from './broker-hooks/mosquitto.ts'
+import { takeForms } from './broker-hooks/questions.ts'
+import { rabbitmqRoutes } from './broker-hooks/rabbitmq.ts'
 import type { BrokerViews } from './operation/broker-views.ts'
+import type { SessionViews } from './operation/session-views.ts'
 import { openConsoleFiles } from './pages/console-files.ts'
 import type { ConsoleFiles } from './pages/console-files.ts'
 import { openDocumentation } from './pages/documentation.ts'
 import type { Documentation } from './pages/documentation.ts'
 import { connectionRoutes } from './operation/connections.ts'
 import { consoleSessionRoutes } from './account/console-session.ts'
+import { diagnosisRoutes } from './diagnosis/diagnosis-route.ts'
 import { deploymentRoutes } from './broker-access/deployment.ts'
 import type { DeploymentView } from './broker-access/deployment.ts'
 import { deviceQueueRoutes } from './devices/device-queue.ts'
-import type { DeviceCommands } from './devices/device-queue.ts'
+import type { DeviceCommands } from '../lorawan/commands/device-commands.ts'
+import { deviceProfileRoutes } from './devices/device-profiles.ts'
 import { deviceRoutes } from './devices/devices.ts'
+import { eventBucketRoutes } from './devices/event-buckets.ts'
 import { historyRoutes } from './devices/event-history.ts'
-import type { StoredEvents } from './devices/event-history.ts'
+import { ReadingDesk } from './devices/reading-desk.ts'
+import type { StoredEvents } from './devices/reading-desk.ts'
 import { brokerAccessRoutes } from './broker-access/mosquitto-auth.ts'
 import type { BrokerTokenSettings } from './broker-access/mosquitto-auth.ts'
 import { answerClientError, createNodeServer, replaceCertificate } from './serving/node-server.ts'
 import type { TlsMaterial } from './serving/node-server.ts'
+import { messageContractRoutes } from './api/message-contracts.ts'
 import { openApiRoutes, registerOpenApi } from './api/openapi.ts'
 import { createPayerOf } from './api/payers.ts'
 import { schemaCompilers } from './api/schema-compilers.ts'
@@ -55,6 +69,9 @@ import { organizationBoundRoutes } from './tenants/organization-bounds.ts'
 import type { OrganizationBoundsView } from './tenants/organization-bounds.ts'
 import { organizationRoutes } from './tenants/organizations.ts'
 import { logRequests } from './serving/request-log.ts'
+import { registrationRuleRoutes } from './devices/registration-rules.ts'
+import { unknownDeviceRoutes } from './devices/unknown-devices.ts'
+import type { WaitingDevices } from './devices/unknown-devices.ts'
 import { refusalRoutes } from './operation/refusals.ts'
 import { addSecurityHeaders } from './serving/security-headers.ts'
 import type { SecurityHeaderSettings } from './serving/security-headers.ts'
@@ -68,6 +85,8 @@ import { serviceCredentialRoutes } from './tenants/service-credentials.ts'
 import { statusRoutes } from './operation/status.ts'
 import type { ServiceStatus } from './operation/status.ts'
 import { userRoutes } from './tenants/users.ts'
+import { webhookRoutes } from './tenants/webhooks.ts'
+import type { WebhookViews } from './tenants/webhooks.ts'
 
 /** The settings of a deployment. */
 interface HttpSettings extends BrokerTokenSettings, SecurityHeaderSettings {
@@ -97,6 +116,8 @@ export interface HttpServerOptions {
   readonly broker?: BrokerView
   /** Without it there are no routes of connections and refusals. */
   readonly brokerViews?: BrokerViews
+  /** Without it there is no diagnosis. */
+  readonly sessionViews?: SessionViews
   /** Without it there is no route of the status. */
   readonly status?: ServiceStatus
   /** Without it there are no routes of devices' queues. */
@@ -107,10 +128,18 @@ export interface HttpServerOptions {
   readonly history?: StoredEvents
   /** Without it there is no route of backups. */
   readonly backups?: Backups
+  /** Without it there are no routes that need running webhooks. */
+  readonly webhooks?: WebhookViews
+  /** Without it there are no routes of devices that are not registered. */
+  readonly unknownDevices?: WaitingDevices
+  /** Without it there is no route to drain. */
+  readonly drain?: Drain
   /** Without it there are no routes of network servers. */
   readonly networkServers?: NetworkServerSetups
   /** Without it network servers can't post events. */
   readonly networkServerEvents?: NetworkServerEvents
+  /** Without it brokers of other projects can’t ask. */
+  readonly brokerHooks?: BrokerHooks
   /** Metrics of all rooms; served at /metrics. */
   readonly metrics?: MetricsRegistry
   /**
@@ -178,7 +207,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   logRequests(app, options.metrics)
   addSecurityHeaders(app, options.settings)
   const gate = new RequestGate(createPayerOf(options.registry), options.shares)
-  authenticateRequests(app, options.registry, gate)
+  authenticateRequests(app, options.registry, gate, options.brokerHooks?.secrets)
   const refuseOtherMethods = collectMethods(app)
   await registerOpenApi(app, options.settings.baseUrl)
   addRoutes(app, options.registry, gate, routesOf(options))
@@ -200,6 +229,7 @@ function filesOf({ consoleDirectory }: HttpServerOptions): Promise<ConsoleFiles>
 function routesOf(options: HttpServerOptions): readonly Route[] {
   const { registry, settings, broker, brokerViews, codecs, commands, history, metrics, clock } = options
   const { status, networkServers, backups, turns } = options
+  const desk = history === undefined ? undefined : new ReadingDesk(registry, history, clock, turns)
   return [
     ...loginRoutes(registry),
     ...accountRoutes(registry),
@@ -212,33 +242,62 @@ function routesOf(options: HttpServerOptions): readonly Route[] {
     ...applicationRoutes(registry, codecs),
     ...(codecs === undefined ? [] : codecTrialRoutes(codecs, clock)),
     ...deviceRoutes(registry, turns),
+    ...(options.unknownDevices === undefined ? [] : unknownDeviceRoutes(registry, options.unknownDevices)),
+    ...deviceProfileRoutes(registry, codecs, clock),
+    ...registrationRuleRoutes(registry),
     ...(commands === undefined ? [] : deviceQueueRoutes(commands)),
-    ...(history === undefined ? [] : historyRoutes(registry, history, clock, turns)),
+    ...(desk === undefined ? [] : [...historyRoutes(desk), ...eventBucketRoutes(desk, clock)]),
     ...brokerTokenRoutes(registry, brokerViews),
     ...(brokerViews === undefined ? [] : connectionRoutes(registry, brokerViews)),
     ...(brokerViews === undefined ? [] : refusalRoutes(registry, brokerViews)),
-    ...(status === undefined ? [] : statusRoutes(registry, status)),
+    ...diagnosisOf(options),
+    ...(status === undefined ? [] : statusRoutes(registry, status, clock)),
     ...serviceCredentialRoutes(registry),
     ...(networkServers === undefined ? [] : networkServerRoutes(networkServers)),
     ...consoleSessionRoutes(registry),
     ...deploymentRoutes(options.deployment, settings),
+    ...messageContractRoutes(settings.baseUrl, () => options.deployment.mqtts()),
     ...metricsTokenRoutes(registry),
+    ...apiKeyRoutes(registry),
     ...operationRoutes(registry, { broker, metrics }),
     ...(backups === undefined ? [] : backupRoutes(registry, backups)),
+    ...webhookRoutes(registry, options.webhooks),
+    ...(options.brokerHooks === undefined ? [] : mosquittoRoutes(options.brokerHooks.judge)),
+    ...(options.brokerHooks === undefined ? [] : emqxRoutes(options.brokerHooks.judge)),
+    ...(options.drain === undefined ? [] : drainRoutes(registry, options.drain)),
   ]
+}
+
+/** The diagnosis looks at the running broker and at stored events. */
+function diagnosisOf({
+  registry,
+  brokerViews: views,
+  sessionViews: sessions,
+  history,
+  clock,
+  turns,
+}: HttpServerOptions): readonly Route[] {
+  if (views === undefined || sessions === undefined || history === undefined) return []
+  return diagnosisRoutes({ registry, views, sessions, history, clock }, turns)
 }
 
 /** Registers the routes whose bodies are not read as JSON, each group in a scope of its own. */
 async function addScopes(
   app: HttpApp,
   gate: RequestGate,
-  { registry, turns, networkServerEvents }: HttpServerOptions,
+  { registry, turns, networkServerEvents, brokerHooks }: HttpServerOptions,
 ): Promise<void> {
   const parseJson = strictJsonParser(app)
   await app.register(async (scope: HttpApp) => {
     streamUploads(scope)
     addRoutes(scope, registry, gate, importRoutes(registry, turns, parseJson))
   })
+  if (brokerHooks !== undefined) {
+    await app.register(async (scope: HttpApp) => {
+      takeForms(scope)
+      addRoutes(scope, registry, gate, rabbitmqRoutes(brokerHooks.judge))
+    })
+  }
   if (networkServerEvents === undefined) return
   await app.register(async (scope: HttpApp) => {
     keepBodies(scope)

@@ -1,7 +1,7 @@
 /** Opens a registry in PostgreSQL. Loaded only when it is asked for. */
 import { Kysely, PostgresDialect, sql } from 'kysely'
-import type { Clock } from '../clock.ts'
 import { createSharedLoginThrottle } from './people/shared-login-throttle.ts'
+import { readDatabase } from './postgres/database-state.ts'
 import { lock } from './postgres/locks.ts'
 import { Outbox } from './postgres/outbox.ts'
 import type { ChangeFeed } from './postgres/outbox.ts'
@@ -13,6 +13,7 @@ import type { OpenedStore, RegistryLog } from './registry.ts'
 import type { Change } from './store/changes.ts'
 import { migrate, RegistryError } from './store/migrations.ts'
 import type { Schema } from './store/schema.ts'
+import type { RegistryClock } from './store/store.ts'
 import { brokenKeyText } from './store/stored-key.ts'
 
 /** PostgreSQL 14 is the oldest version that is still maintained by its project. */
@@ -21,7 +22,7 @@ const OLDEST_VERSION = 14
 interface Options {
   readonly postgres: PostgresAddress
   readonly feed?: ChangeFeed
-  readonly clock: Pick<Clock, 'now' | 'steady'>
+  readonly clock: RegistryClock
   readonly log?: RegistryLog
 }
 
@@ -85,6 +86,7 @@ export async function openPostgresStore(
         await lock(trx, 'start')
         await work()
       }),
+    database: () => readDatabase(db, postgres, clock),
     health: () => (outbox.isReachable ? '' : 'the registry’s database can’t be reached'),
     async close() {
       await outbox.close()

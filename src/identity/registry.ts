@@ -6,21 +6,30 @@ import { closeSync, openSync } from 'node:fs'
 import { Kysely } from 'kysely'
 import { createApplications } from './tenants/applications.ts'
 import type { Applications } from './tenants/applications.ts'
+import { createApiKeys } from './tokens/api-keys.ts'
+import type { ApiKeys } from './tokens/api-keys.ts'
+import { createApiKeyStandings } from './tokens/api-key-standing.ts'
 import { createAudit } from './store/audit.ts'
 import type { Audit } from './store/audit.ts'
 import { createBrokerAccessLog } from './tokens/broker-access-log.ts'
 import { createChanges } from './store/changes.ts'
 import type { Changes } from './store/changes.ts'
 import type { Clock } from '../clock.ts'
+import { createDeviceProfiles } from './devices/device-profiles.ts'
+import type { DeviceProfiles } from './devices/device-profile.ts'
 import { createDeviceRemoval } from './devices/device-removal.ts'
 import { createDevices } from './devices/devices.ts'
 import type { Devices } from './devices/device.ts'
+import { createDeviceStates } from './devices/device-states.ts'
+import type { DeviceStates } from './devices/device-states.ts'
 import { createDirectory } from './devices/directory.ts'
 import type { Directory } from './devices/directory.ts'
 import { createMembers } from './tenants/members.ts'
 import type { Members } from './tenants/members.ts'
 import { createMetricsTokens } from './tokens/metrics-tokens.ts'
 import type { MetricsTokens } from './tokens/metrics-tokens.ts'
+import { TaggedDeviceSets } from './devices/tagged-devices.ts'
+import type { TaggedDevices } from './devices/tagged-devices.ts'
 import { migrate, RegistryError } from './store/migrations.ts'
 import { createNetworkServers } from './tenants/network-servers.ts'
 import type { NetworkServers } from './tenants/network-servers.ts'
@@ -42,18 +51,24 @@ import type { SecondFactor } from './people/second-factor.ts'
 import { createServiceCredentials } from './tenants/service-credentials.ts'
 import type { ServiceCredentials } from './tenants/service-credentials.ts'
 import { openSigningKeys } from './tokens/signing-keys.ts'
+import type { DatabaseState } from './postgres/database-state.ts'
 import type { SigningKeys } from './tokens/signing-keys.ts'
+import { given } from '../given.ts'
 import { checkRegistry } from './store/check-registry.ts'
 import { RegistryFile } from './store/registry-file.ts'
 import { isDamage, RegistryHealth } from './store/registry-health.ts'
 import { createSqliteDialect } from './store/sqlite-dialect.ts'
 import { createStandings } from './tokens/standing.ts'
 import { createStore } from './store/store.ts'
-import type { Store } from './store/store.ts'
+import type { RegistryClock, Store } from './store/store.ts'
 import { brokenKeyText } from './store/stored-key.ts'
 import { createTokenVerifier } from './tokens/token-verifier.ts'
 import { createTokens } from './tokens/tokens.ts'
 import type { Tokens } from './tokens/tokens.ts'
+import { createRegistrationRules } from './devices/registration-rules.ts'
+import type { RegistrationRules } from './devices/registration-rules.ts'
+import { createWebhooks } from './tenants/webhooks.ts'
+import type { Webhooks } from './tenants/webhooks.ts'
 import { createUsers } from './people/users.ts'
 import type { Users } from './people/users.ts'
 
@@ -82,7 +97,7 @@ interface PostgresOptions {
 
 /** The options of both kinds. */
 interface RegistryCommonOptions {
-  readonly clock: Pick<Clock, 'now' | 'steady'>
+  readonly clock: RegistryClock
   readonly log?: RegistryLog
   /** The `iss` of the tokens, `fieldgate` by default. */
   readonly issuer?: string
@@ -103,9 +118,14 @@ export interface Registry {
   readonly members: Members
   readonly applications: Applications
   readonly devices: Devices
+  readonly deviceStates: DeviceStates
+  readonly deviceProfiles: DeviceProfiles
   readonly serviceCredentials: ServiceCredentials
   readonly networkServers: NetworkServers
+  readonly webhooks: Webhooks
+  readonly registrationRules: RegistrationRules
   readonly metricsTokens: MetricsTokens
+  readonly apiKeys: ApiKeys
   readonly passwords: Passwords
   readonly secondFactor: SecondFactor
   readonly tokens: Tokens
@@ -113,6 +133,7 @@ export interface Registry {
   readonly audit: Audit
   readonly changes: Changes
   readonly directory: Directory
+  readonly taggedDevices: TaggedDevices
   /**
    * Runs `work` while no other process runs a work of this kind on the same registry. `work` waits
    * for nothing slow.
@@ -124,6 +145,8 @@ export interface Registry {
    * at most.
    */
   health(): string
+  /** The state of the database; absent for a registry in a file. Rejects without an answer. */
+  readonly database?: () => Promise<DatabaseState>
   /** Forgets expired tokens, expired keys and old audit entries. To be called now and then. */
   pruneExpired(): Promise<void>
   /** Writes pending notes and closes the file. */
@@ -138,6 +161,7 @@ export interface OpenedStore {
   readonly throttle: LoginThrottle & { prune?(): Promise<void> }
   readonly alone: Registry['alone']
   readonly health: () => string
+  readonly database?: () => Promise<DatabaseState>
   readonly close: () => Promise<void>
 }
 
@@ -172,7 +196,7 @@ function reportTo(log: RegistryLog | undefined): Report {
 async function assemble(
   options: RegistryOptions,
   changes: Changes,
-  { store, onBrokenKey, throttle, alone, health, close }: OpenedStore,
+  { store, onBrokenKey, throttle, alone, health, database, close }: OpenedStore,
 ): Promise<Registry> {
   const { clock, log, issuer = 'fieldgate', sessionTtlSeconds = 86_400 } = options
   const report = reportTo(log)
@@ -180,8 +204,9 @@ async function assemble(
   const keys = await openSigningKeys(store, changes, onBrokenKey, report('registry.keys_unread'))
   const verifier = createTokenVerifier(keys, issuer, clock)
   const standings = createStandings(store, changes)
+  const apiKeys = createApiKeys(store, createApiKeyStandings(store, changes, report('registry.write_failed')))
   const accessLog = createBrokerAccessLog(store, report('registry.write_failed'))
-  const tokens = createTokens({ store, keys, verifier, standings, accessLog, issuer, sessionTtlSeconds })
+  const tokens = createTokens({ store, keys, verifier, standings, apiKeys, accessLog, issuer, sessionTtlSeconds })
   const audit = createAudit(store)
   const removal = createDeviceRemoval(store)
   // Removes devices that were marked for removal before a crash or a stop.
@@ -194,9 +219,14 @@ async function assemble(
     members: createMembers(store),
     applications: createApplications(store, removal),
     devices: createDevices(store, changes, removal),
+    deviceStates: createDeviceStates(store),
+    deviceProfiles: createDeviceProfiles(store),
     serviceCredentials: createServiceCredentials(store),
     networkServers: createNetworkServers(store),
+    webhooks: createWebhooks(store),
+    registrationRules: createRegistrationRules(store),
     metricsTokens: createMetricsTokens(store, report('registry.write_failed')),
+    apiKeys,
     passwords: createPasswords(store, hasher, throttle),
     secondFactor: createSecondFactor(store),
     tokens,
@@ -204,8 +234,10 @@ async function assemble(
     audit,
     changes,
     directory: createDirectory(store, changes),
+    taggedDevices: new TaggedDeviceSets(store, changes),
     alone,
     health,
+    ...given({ database }),
     async pruneExpired() {
       await tokens.pruneExpired()
       await audit.prune()

@@ -6,6 +6,7 @@ import type { AddressLimiter } from './address-limiter.ts'
 import type { BunTlsOptions } from './bun.ts'
 import { BunFront } from './bun-front.ts'
 import { HandshakeTurns } from './handshake-turns.ts'
+import { noteFailedHandshake } from './plain-text-client.ts'
 import { MQTT_PROTOCOL } from './tls-listener.ts'
 import type { TlsListener, TlsListenerOptions, TlsMaterial } from './tls-listener.ts'
 
@@ -34,7 +35,10 @@ export async function listenBunTls(
       broker.counters.connectionsRefused += 1
     },
     // The handshake is not over, so no packet can carry a reason.
-    handshakeFailed: (error, peer) => broker.log.debug({ err: error, peer }, 'handshake.failed'),
+    handshakeFailed: (error, peer) => {
+      broker.log.debug({ err: error, peer }, 'handshake.failed')
+      noteFailedHandshake(broker, error, peer)
+    },
     accept: (newcomer) => {
       newcomer.settle()
       broker.accept(newcomer.toTransport(), { address: newcomer.client.address, listener: 'tls' })

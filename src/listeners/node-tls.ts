@@ -10,6 +10,7 @@ import type { AddressLimiter } from './address-limiter.ts'
 import { HANDSHAKE_TIMEOUT_MS } from './arrivals.ts'
 import { listen } from './listen.ts'
 import { NodeNewcomers } from './node-newcomers.ts'
+import { noteFailedHandshake } from './plain-text-client.ts'
 import { SocketTransport } from './socket-transport.ts'
 import { MQTT_PROTOCOL } from './tls-listener.ts'
 import type { TlsListener, TlsListenerOptions } from './tls-listener.ts'
@@ -40,6 +41,7 @@ export async function listenNodeTls(
   // The handshake is not over, so no packet can carry a reason.
   server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
     broker.log.debug({ err: error, peer: socket.remoteAddress }, 'handshake.failed')
+    noteFailedHandshake(broker, error, socket.remoteAddress)
     socket.destroy()
   })
   const listener = await listen(server, options)

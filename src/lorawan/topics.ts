@@ -23,6 +23,12 @@ export type EventKind = (typeof EVENT_KINDS)[number]
 export type PublishedEventKind = EventKind | 'log' | 'integration'
 
 /**
+ * The kinds of event below `event/`: those of network servers, and `state`, which the service
+ * itself publishes when the state of a device has changed.
+ */
+export type AnyEventKind = PublishedEventKind | 'state'
+
+/**
  * The last level of a Response Topic as docs/commands.md recommends it. No event has this kind, but
  * answers come there.
  */
@@ -34,7 +40,7 @@ export type ParsedTopic =
       readonly kind: 'event'
       readonly applicationId: string
       readonly devEui: string
-      readonly eventKind: PublishedEventKind
+      readonly eventKind: AnyEventKind
     }
   | { readonly kind: 'command'; readonly applicationId: string; readonly devEui: string }
 
@@ -42,7 +48,7 @@ export type ParsedTopic =
 export interface ParsedTopicFilter {
   readonly applicationId: string
   readonly devEui: string
-  readonly tail: { readonly event: PublishedEventKind | '+' } | { readonly command: 'down' | '+' }
+  readonly tail: { readonly event: AnyEventKind | '+' } | { readonly command: 'down' | '+' }
 }
 
 /**
@@ -59,6 +65,8 @@ const DEVICE_LEVEL = '/device/'
 const EVENT_LEVEL = '/event/'
 const COMMAND_LEVEL = '/command/'
 const COMMAND_DOWN = '/command/down'
+/** All devices of all applications. */
+const ALL_APPLICATIONS = 'application/+/device/+'
 
 const SLASH = 0x2f
 
@@ -66,7 +74,7 @@ const SLASH = 0x2f
  * The Topic Name of one kind of event of one device. The DevEUI is 16 lower-case hexadecimal
  * digits.
  */
-export function eventTopic(applicationId: string, devEui: string, kind: PublishedEventKind): string {
+export function eventTopic(applicationId: string, devEui: string, kind: AnyEventKind): string {
   return `${deviceTopic(applicationId, devEui)}${EVENT_LEVEL}${kind}`
 }
 
@@ -75,15 +83,36 @@ export function deviceEventsTopic(applicationId: string, devEui: string): string
   return `${deviceTopic(applicationId, devEui)}${EVENT_LEVEL}+`
 }
 
-/** The Topic Filter of all events of all devices of one application. */
-export function applicationEventsTopic(applicationId: string): string {
+/** The Topic Filter of the events of all devices of one application: of one kind, or of all. */
+export function applicationEventsTopic(applicationId: string, kind: AnyEventKind | '+' = '+'): string {
   assertApplicationId(applicationId)
-  return `${APPLICATION_LEVEL}${applicationId}${DEVICE_LEVEL}+${EVENT_LEVEL}+`
+  return `${APPLICATION_LEVEL}${applicationId}${DEVICE_LEVEL}+${EVENT_LEVEL}${kind}`
+}
+
+/**
+ * The Topic Filter of the events of all applications of one organization: of one kind, or of all.
+ * It names no organization. The broker delivers the reader's own events alone.
+ */
+export function organizationEventsTopic(kind: AnyEventKind | '+' = '+'): string {
+  return `${ALL_APPLICATIONS}${EVENT_LEVEL}${kind}`
+}
+
+/** True for the Topic Filters of `organizationEventsTopic`. */
+export function isOrganizationEventsTopic(topicFilter: string): boolean {
+  if (!topicFilter.startsWith(ALL_APPLICATIONS)) return false
+  const kind = topicFilter.slice(ALL_APPLICATIONS.length + EVENT_LEVEL.length)
+  return topicFilter.startsWith(EVENT_LEVEL, ALL_APPLICATIONS.length) && (kind === '+' || isEventKind(kind))
 }
 
 /** The Topic Name to which downlink commands for one device are published. */
 export function commandTopic(applicationId: string, devEui: string): string {
   return `${deviceTopic(applicationId, devEui)}${COMMAND_DOWN}`
+}
+
+/** The first two levels of all Topic Names of one application. */
+export function applicationBranch(applicationId: string): string {
+  assertApplicationId(applicationId)
+  return `${APPLICATION_LEVEL}${applicationId}`
 }
 
 /** The prefix of all Topic Names of one application. */
@@ -112,8 +141,8 @@ export function isApplicationId(text: string): boolean {
   return text.length > 0 && endOfApplicationId(text, 0) === text.length
 }
 
-/** True for a kind of event that network servers publish. */
-export function isEventKind(text: string): text is PublishedEventKind {
+/** True for a kind of event that network servers publish, and for `state`. */
+export function isEventKind(text: string): text is AnyEventKind {
   return eventKindAt(text, 0) !== undefined
 }
 
@@ -255,7 +284,7 @@ function hasDevEuiAt(text: string, from: number): boolean {
  * The kind of event from `from` to the end. It is found by its length first, so that no text is
  * sliced off for the comparison.
  */
-function eventKindAt(text: string, from: number): PublishedEventKind | undefined {
+function eventKindAt(text: string, from: number): AnyEventKind | undefined {
   switch (text.length - from) {
     case 2:
       return kindIfAt(text, from, 'up')
@@ -264,7 +293,7 @@ function eventKindAt(text: string, from: number): PublishedEventKind | undefined
     case 4:
       return kindIfAt(text, from, 'join')
     case 5:
-      return kindIfAt(text, from, 'txack') ?? kindIfAt(text, from, 'error')
+      return kindIfAt(text, from, 'txack') ?? kindIfAt(text, from, 'error') ?? kindIfAt(text, from, 'state')
     case 6:
       return kindIfAt(text, from, 'status')
     case 8:
@@ -276,7 +305,7 @@ function eventKindAt(text: string, from: number): PublishedEventKind | undefined
   }
 }
 
-function kindIfAt(text: string, from: number, kind: PublishedEventKind): PublishedEventKind | undefined {
+function kindIfAt(text: string, from: number, kind: AnyEventKind): AnyEventKind | undefined {
   return text.startsWith(kind, from) ? kind : undefined
 }
 

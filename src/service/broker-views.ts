@@ -8,6 +8,7 @@ import type { AccessPolicy } from '../access/policy.ts'
 import type { Broker } from '../broker/broker.ts'
 import type { ConnectionView } from '../broker/connections/connection-view.ts'
 import { given } from '../given.ts'
+import { pickConnections } from '../http/operation/broker-views.ts'
 import type { BrokerViews, LiveConnection } from '../http/operation/broker-views.ts'
 
 /**
@@ -28,6 +29,8 @@ class Live implements LiveConnection {
   }
 }
 
+const NO_NODES: readonly string[] = []
+
 const NOBODY: Holder = {
   organizationId: undefined,
   userId: undefined,
@@ -45,35 +48,41 @@ export interface BrokerViewsOptions {
   readonly processId: string
 }
 
-/** Makes the views of the running broker's connections and refusals. */
+/** Makes the views of this node's connections and refusals. */
 export function createBrokerViews({ broker, policy, processId }: BrokerViewsOptions): BrokerViews {
   const prefix = `${processId}-`
   const numberOf = (id: string): number => (id.startsWith(prefix) ? Number(id.slice(prefix.length)) : 0)
   return {
-    connections(organizationId) {
+    async connections(asked) {
+      const { organizationId } = asked
       const views = [...broker.connections(organizationId === undefined ? undefined : tenantOf(organizationId))]
-      return views.toReversed().map((view) => new Live(`${prefix}${view.number}`, view))
+      const all = views.toReversed().map((view) => new Live(`${prefix}${view.number}`, view))
+      return { ...pickConnections(all, asked), missing: NO_NODES }
     },
 
-    connection(id) {
+    async connection(id) {
       const view = broker.connection(numberOf(id))
       return view && new Live(id, view)
     },
 
-    endConnection: (id) => broker.endConnection(numberOf(id)),
+    endConnection: async (id) => broker.endConnection(numberOf(id)),
 
-    connectionsWith: (tokenId) => policy.connectionsWith(tokenId),
+    connectionsWith: async (tokenIds) => ({
+      counts: new Map(tokenIds.map((id) => [id, policy.connectionsWith(id)])),
+      missing: NO_NODES,
+    }),
 
-    refusals({ organizationId, userId }) {
+    async refusals({ organizationId, userId }) {
       const kept = broker.recentRefusals.list(
         given({
           tenant: organizationId === undefined ? undefined : tenantOf(organizationId),
           identity: userId === undefined ? undefined : identityOf(userId),
         }),
       )
-      return kept.map(({ holder, ...refusal }) =>
+      const items = kept.map(({ holder, ...refusal }) =>
         Object.assign(refusal, { holder: holder === undefined ? NOBODY : readHolder(holder) }),
       )
+      return { items, missing: NO_NODES }
     },
   }
 }

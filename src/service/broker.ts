@@ -17,24 +17,24 @@ import { knownTopic } from '../lorawan/uplinks/known-topic.ts'
 import { applicationOfBranch, applicationPrefix, devicePrefix, parseTopic } from '../lorawan/topics.ts'
 import type { OrganizationBounds } from '../organization-bounds.ts'
 import { memoryBudget } from './memory-budget.ts'
-import type { Settings } from '../settings/settings.ts'
 import type { Parts, StartContext } from './parts.ts'
 
 const DAY_MS = 86_400_000
 /** The User Property that tells MQTT 5 readers the id of an event, the same as in the history. */
 const EVENT_ID_PROPERTY = 'event-id'
+/** The User Property that tells the end of a token to an MQTT 5 client, in CONNACK and AUTH. */
+const EXPIRY_PROPERTY = 'token-expires-at'
 /**
  * How many messages of each partition an engine in memory retains: enough for the console and for
  * short absences.
  */
 const MEMORY_HISTORY_MESSAGES = 1_000
 
-/** Makes the engine of the settings. The broker opens it at its start, and closes it at its end. */
-export async function createEngine(
+/** Makes the engine of this process. The broker opens it at its start, and closes it at its end. */
+export function createEngine(
   { settings, log, disk, dataDirectory }: StartContext,
   { registry, bounds }: Pick<Parts, 'registry' | 'bounds'>,
-): Promise<Engine> {
-  if (settings.engine === 'nats') return await createNats(settings, log)
+): Engine {
   if (settings.engine === 'memory') return new MemoryEngine({ retainedMessages: MEMORY_HISTORY_MESSAGES })
   return new EmbeddedEngine({
     disk,
@@ -49,29 +49,20 @@ export async function createEngine(
   })
 }
 
-/** Only this engine needs the library of NATS, which is loaded here. */
-async function createNats(settings: Settings, log: StartContext['log']): Promise<Engine> {
-  const { createNatsEngine } = await import('../engine/nats/open-nats.ts')
-  return createNatsEngine({
-    urls: settings.natsUrl,
-    monitoringUrls: settings.natsMonitoringUrl,
-    credentialsFile: settings.natsCredentialsFile,
-    caFile: settings.natsCaFile,
-    isDevelopment: settings.natsDevelopment === 'true',
-    node: settings.nodeName ?? '',
-    isAlone: true,
-    retentionMs: settings.retentionDays * DAY_MS,
-    retentionBytes: settings.retentionBytes,
-    logger: log.child({ room: 'engine' }),
-  })
-}
-
 /**
  * Opens the record of network servers' connections; `presence.load` is for after the broker's
  * start.
  */
-export function openPresence({ log, shutdown }: StartContext, { state }: Pick<Parts, 'state'>): Parts['presence'] {
-  const presence = new NetworkServerPresence({ state, clock: systemClock, log: log.child({ room: 'lorawan' }) })
+export function openPresence(
+  { log, shutdown, nodes }: StartContext,
+  { state }: Pick<Parts, 'state'>,
+): Parts['presence'] {
+  const presence = new NetworkServerPresence({
+    state,
+    node: nodes?.bus.self.name,
+    clock: systemClock,
+    log: log.child({ room: 'lorawan' }),
+  })
   shutdown.add('presence', () => presence.close())
   return presence
 }
@@ -79,30 +70,31 @@ export function openPresence({ log, shutdown }: StartContext, { state }: Pick<Pa
 /** Opens the policy; it follows the registry from here on. */
 export function openPolicy(
   { settings, shutdown }: StartContext,
-  { registry, presence }: Pick<Parts, 'registry' | 'presence'>,
+  { registry, presence, unknownDevices }: Pick<Parts, 'registry' | 'presence' | 'unknownDevices'>,
 ): AccessPolicy {
   // A database can be away for some seconds; a file can't.
   const asked =
     settings.databaseUrl === undefined ? registry : { ...registry, directory: patientDirectory(registry.directory) }
-  const policy = new AccessPolicy(asked, undefined, presence)
+  const policy = new AccessPolicy(asked, undefined, presence, unknownDevices)
   shutdown.add('policy', () => policy.close())
   return policy
 }
 
 /** Makes the broker, attaches it to its link and starts it: it takes up what the engine kept. */
 export async function openBroker(
-  { settings, log, shutdown }: StartContext,
+  { settings, log, shutdown, nodes, retainedSnapshot }: StartContext,
   parts: Pick<
     Parts,
     | 'registry'
     | 'bounds'
     | 'policy'
     | 'engine'
-    | 'downlinks'
+    | 'commandWays'
     | 'readerListener'
     | 'uplinkPath'
     | 'sightings'
     | 'brokerLink'
+    | 'webhooks'
   >,
 ): Promise<Broker> {
   const { engine, bounds } = parts
@@ -116,11 +108,15 @@ export async function openBroker(
   const broker = new Broker({
     policy: parts.policy,
     engine,
-    consumers: parts.downlinks.consumers,
+    nodes,
+    retainedSnapshot,
+    consumers: parts.commandWays.consumers,
     readerListener: parts.readerListener,
     transformer: parts.uplinkPath,
     observer: parts.sightings,
+    follower: parts.webhooks,
     idProperty: EVENT_ID_PROPERTY,
+    expiryProperty: EXPIRY_PROPERTY,
     keepsQoS0: (topic) => keepsQoS0 && knownTopic(topic).parsed?.kind === 'event',
     tenantOf: tenantOfTopic(parts.registry.directory),
     isOver: isTopicOver(parts.registry.directory),

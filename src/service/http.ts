@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { History } from '../broker/delivery/history.ts'
+import { ForeignBrokers } from '../access/foreign-brokers.ts'
 import { backupOf } from '../data/backup.ts'
 import { EmbeddedEngine } from '../engine/embedded.ts'
-import type { BrokerView } from '../http/operation/operation.ts'
+import type { BrokerViews } from '../http/operation/broker-views.ts'
+import type { Drain } from '../http/operation/drain.ts'
 import { createHttpServer } from '../http/server.ts'
 import { RequestShares } from '../http/shares/request-shares.ts'
 import { WorkTurns } from '../http/shares/work-turns.ts'
@@ -24,6 +26,12 @@ import type { OpenedCertificates } from './certificates.ts'
 import { createMetrics } from './metrics.ts'
 import { createNetworkServerSetups } from './network-server-setups.ts'
 import type { Parts, StartContext } from './parts.ts'
+import { readinessOf } from './readiness.ts'
+import { createSessionViews } from './session-views.ts'
+import { statusOfNodes } from './status-of-nodes.ts'
+import { usageOfNodes } from './usage-of-nodes.ts'
+import { createViewsOfNodes } from './views-of-nodes.ts'
+import { createWebhookViews } from './webhooks.ts'
 
 /**
  * The built pages are beside this file's own build, or in `dist/` when this runs from its source.
@@ -35,11 +43,12 @@ export type HttpServer = Awaited<ReturnType<typeof createHttpServer>>
 
 /** Makes the HTTP server; it does not listen yet. */
 export async function createHttp(
-  { settings, log, dataDirectory }: StartContext,
+  { settings, log, dataDirectory, nodes }: StartContext,
   certificates: OpenedCertificates,
-  parts: Omit<Parts, 'sightings' | 'state' | 'presence' | 'readerListener' | 'brokerLink' | 'networkServers'>,
+  parts: Omit<Parts, 'sightings' | 'state' | 'readerListener' | 'brokerLink' | 'networkServers'>,
+  drain: Drain,
 ): Promise<HttpServer> {
-  const { registry, engine, policy, broker, downlinks, openedNetworkServers, addresses, bounds, usage } = parts
+  const { registry, engine, policy, broker, commandWays, openedNetworkServers, addresses, bounds, usage } = parts
   const { requestShares } = parts
   const { cert, key, caFile } = certificates
   const proxies = TrustedProxies.of(settings.trustedProxies)
@@ -59,23 +68,32 @@ export async function createHttp(
       ...given({ isTrustedProxy }),
     },
     https: { cert, key },
-    broker: { health: () => healthOf(parts) },
-    brokerViews: createBrokerViews({ broker, policy, processId: randomBytes(6).toString('hex') }),
-    status: parts.status,
-    organizationBounds: { deployment: bounds.deployment, usageOf: (id) => usage.usageOf(id) },
-    commands: downlinks.commands,
+    broker: { health: () => readinessOf(parts, nodes) },
+    brokerViews: viewsOf(nodes, { broker, policy }),
+    sessionViews: createSessionViews({ broker, presence: parts.presence, bus: nodes?.bus }),
+    status: nodes === undefined ? parts.status : statusOfNodes(parts.status, nodes),
+    organizationBounds: { deployment: bounds.deployment, usageOf: usageOfNodes(usage, nodes?.bus) },
+    commands: commandWays.commands,
     networkServers: createNetworkServerSetups({ registry, ofFile: parts.entriesOfFile, running: openedNetworkServers }),
     networkServerEvents: openedNetworkServers.webhooks,
+    brokerHooks: {
+      judge: new ForeignBrokers({ policy, changes: registry.changes }),
+      secrets: settings.brokerHookSecrets,
+    },
     codecs: parts.codecs,
+    unknownDevices: parts.unknownDevices,
     history: new EventHistory(new History(engine)),
     backups: {
       make: () =>
         backupOf(dataDirectory.path, engine instanceof EmbeddedEngine ? engine : undefined, {
           nowMs: systemClock.now(),
           isRegistryElsewhere: settings.databaseUrl !== undefined,
+          areMessagesElsewhere: settings.engine === 'nats',
         }),
     },
-    metrics: createMetrics(parts),
+    drain,
+    webhooks: createWebhookViews(parts, nodes),
+    metrics: createMetrics(parts, nodes, log),
     newcomers: newcomersOf(settings, parts, proxies),
     deployment: {
       mqtts: () => addresses.mqtts,
@@ -84,6 +102,13 @@ export async function createHttp(
     consoleDirectory: CONSOLE_DIRECTORY,
     documentationDirectory: DOCUMENTATION_DIRECTORY,
   })
+}
+
+/** The connections and refusals of this node, or of all nodes. */
+function viewsOf(nodes: StartContext['nodes'], parts: Pick<Parts, 'broker' | 'policy'>): BrokerViews {
+  if (nodes === undefined) return createBrokerViews({ ...parts, processId: randomBytes(6).toString('hex') })
+  const { bus } = nodes
+  return createViewsOfNodes(createBrokerViews({ ...parts, processId: bus.self.incarnation }), bus)
 }
 
 /**
@@ -122,17 +147,6 @@ function newcomersOf(
     broker.counters.connectionsRefused += 1
   }
   return createNewcomers(limiter, refused, { ...given({ proxies }), boundsProxies: false, turns })
-}
-
-function healthOf({
-  broker,
-  engine,
-  registry,
-}: Pick<Parts, 'broker' | 'engine' | 'registry'>): ReturnType<BrokerView['health']> {
-  if (broker.isClosing) return { ready: false, reason: 'shutting down' }
-  const { canWrite, reason } = engine.health()
-  const fault = registry.health()
-  return { ready: canWrite && fault === '', reason: canWrite ? fault : reason }
 }
 
 function builtPages(name: 'console' | 'docs'): string {

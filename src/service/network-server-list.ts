@@ -23,6 +23,11 @@ export class NetworkServerList {
     return this.#open.find((networkServer) => networkServer.serves(applicationId))
   }
 
+  /** The names of the open network servers. */
+  names(): readonly string[] {
+    return this.#open.map(({ name }) => name)
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#open.map((networkServer) => networkServer.close()))
   }

@@ -15,7 +15,7 @@ import { createCounters } from '../lorawan/network-servers/adapter/counters.ts'
 import type { NetworkServerCounters } from '../lorawan/network-servers/adapter/counters.ts'
 import { DeviceEventSink } from '../lorawan/network-servers/adapter/device-event-sink.ts'
 import { HttpClient } from '../lorawan/network-servers/http/http-request.ts'
-import { MqttBridge } from '../lorawan/network-servers/bridge/mqtt-bridge.ts'
+import { applicationsOfBridge, MqttBridge } from '../lorawan/network-servers/bridge/mqtt-bridge.ts'
 import { chirpStackForm, theThingsStackForm } from '../lorawan/network-servers/http/rest-forms.ts'
 import { RestNetworkServer } from '../lorawan/network-servers/http/rest-network-server.ts'
 import type { RestForm } from '../lorawan/network-servers/http/rest-network-server.ts'
@@ -27,7 +27,9 @@ import type {
   TheThingsStackEntry,
 } from '../lorawan/network-servers/settings.ts'
 import { TheThingsStackDeviceIds } from '../lorawan/network-servers/http/the-things-stack-device-ids.ts'
+import { NetworkServersOfNodes } from '../lorawan/network-servers/nodes/network-servers-of-nodes.ts'
 import { WebhookReceiver } from '../lorawan/network-servers/http/webhook-receiver.ts'
+import { readEntriesOfRegistry } from './network-server-entries.ts'
 import type { OpenedNetworkServers } from './opened-network-servers.ts'
 import type { Parts, StartContext } from './parts.ts'
 import { syncedRegistry } from './synced-registry.ts'
@@ -38,65 +40,126 @@ import { syncedRegistry } from './synced-registry.ts'
  */
 const DEVICE_ID_VARIABLE = 'theThingsStackDeviceId'
 
-type Needed = Pick<Parts, 'registry' | 'uplinkPath' | 'downlinks' | 'networkServers'>
+/** How often a node of several looks for network servers that another node has added. */
+const FOLLOW_EVERY_MS = 60_000
 
-/** Opens the network servers of the entries. Each connects by itself, and goes on trying. */
+type Needed = Pick<Parts, 'registry' | 'unknownDevices' | 'uplinkPath' | 'downlinks' | 'networkServers'>
+
+/**
+ * Opens the network servers of the settings file and of the registry. Each connects by itself, and
+ * goes on trying.
+ */
 export async function openNetworkServers(
-  { log, shutdown }: StartContext,
+  context: StartContext,
   parts: Needed,
-  entries: readonly NetworkServerEntry[],
+  entriesOfFile: readonly NetworkServerEntry[],
 ): Promise<OpenedNetworkServers> {
+  const { shutdown } = context
   const { downlinks, networkServers } = parts
-  const opening = openingOf(parts, log.child({ room: 'lorawan' }))
+  const log = context.log.child({ room: 'lorawan' })
+  let following = Promise.resolve()
+  const follow = (): void => {
+    following = following
+      .then(() => followRegistry())
+      .catch((error: unknown) => log.error({ error }, 'network_server.list_not_read'))
+  }
+  const ofNodes = networkServersOfNodes(context, downlinks, follow, log)
+  const opening = openingOf(parts, ofNodes, log)
   const { counters, deviceIds, placeOf, sinkOf } = opening
-  shutdown.add('network servers', () => networkServers.close())
+  // Another node's call may get lost.
+  const polling = ofNodes && setInterval(follow, FOLLOW_EVERY_MS)
+  shutdown.add('network servers', () => {
+    clearInterval(polling)
+    return networkServers.close()
+  })
   const open = async (entry: NetworkServerEntry): Promise<void> => networkServers.add(await openEntry(entry, opening))
-  for (const entry of entries) await open(entry)
+  const shut = async (name: string): Promise<void> => {
+    const networkServer = networkServers.take(name)
+    await networkServer?.close()
+    if (networkServer !== undefined) downlinks.ready()
+  }
+  /** Opens and closes what another node has added to the registry, or removed from it. */
+  const followRegistry = async (): Promise<void> => {
+    const wanted = await readEntriesOfRegistry(context, { ...parts, entriesOfFile })
+    const ofFile = new Set(entriesOfFile.map(({ name }) => name))
+    const names = new Set(wanted.map(({ name }) => name))
+    for (const name of networkServers.names()) if (!ofFile.has(name) && !names.has(name)) await shut(name)
+    for (const entry of wanted) if (!networkServers.names().includes(entry.name)) await open(entry)
+  }
+  for (const entry of [...entriesOfFile, ...(await readEntriesOfRegistry(context, { ...parts, entriesOfFile }))]) {
+    await open(entry)
+  }
   return {
-    open,
-    async shut(name) {
-      const networkServer = networkServers.take(name)
-      await networkServer?.close()
-      if (networkServer !== undefined) downlinks.ready()
+    async open(entry) {
+      await open(entry)
+      ofNodes?.changed()
     },
-    webhooks: new WebhookReceiver({ placeOf, sinkOf, deviceIds }),
+    async shut(name) {
+      await shut(name)
+      ofNodes?.changed()
+    },
+    webhooks: new WebhookReceiver({ placeOf, sinkOf: (organizationId) => sinkOf(organizationId, 'http'), deviceIds }),
     counters,
   }
 }
 
+/** The network servers of which one node runs each; undefined in a deployment of one node. */
+function networkServersOfNodes(
+  { nodes }: StartContext,
+  downlinks: Downlinks,
+  onChanged: () => void,
+  log: Logger,
+): NetworkServersOfNodes | undefined {
+  if (nodes === undefined) return undefined
+  return new NetworkServersOfNodes({ nodes, clock: systemClock, onReady: () => downlinks.ready(), onChanged, log })
+}
+
 /** The common parts of all network servers. */
 interface Opening {
+  readonly ofNodes: NetworkServersOfNodes | undefined
   readonly registry: Registry
   /** Tells which applications' network servers name commands in their events. */
   readonly naming: Downlinks['naming']
   readonly log: Logger
   readonly counters: NetworkServerCounters
   readonly placeOf: Registry['directory']['device']
-  /** Where an organization's events go; null is for a network server of the whole deployment. */
-  readonly sinkOf: (organizationId: string | null) => EventSink
+  /** Where the events of a network server go; null is for one of the whole deployment. */
+  readonly sinkOf: (organizationId: string | null, networkServer: string) => EventSink
   readonly deviceIds: TheThingsStackDeviceIds
 }
 
-function openingOf({ registry, uplinkPath, downlinks }: Needed, log: Logger): Opening {
+function openingOf(
+  { registry, unknownDevices, uplinkPath, downlinks }: Needed,
+  ofNodes: NetworkServersOfNodes | undefined,
+  log: Logger,
+): Opening {
   const counters = createCounters()
   const placeOf = (devEui: string) => registry.directory.device(devEui)
   const inspectionOf = inspections()
   const sinkParts = {
     placeOf,
+    organizationOf: (applicationId: string) => registry.directory.organizationOf(applicationId),
     publisher: uplinkPath,
-    ready: () => downlinks.ready(),
+    unknownDevices,
+    ready: () => {
+      downlinks.ready()
+      ofNodes?.ready()
+    },
     counters,
     clock: systemClock,
     log,
   }
   return {
+    ofNodes,
     registry,
     naming: downlinks.naming,
     log,
     counters,
     placeOf,
-    sinkOf: (organizationId) =>
-      new DeviceEventSink({ ...sinkParts, inspection: inspectionOf(organizationId) }, organizationId ?? undefined),
+    sinkOf: (organizationId, networkServer) => {
+      const parts = { ...sinkParts, networkServer, inspection: inspectionOf(organizationId) }
+      return new DeviceEventSink(parts, organizationId ?? undefined)
+    },
     deviceIds: new TheThingsStackDeviceIds(),
   }
 }
@@ -127,24 +190,58 @@ function inspections(): (organizationId: string | null) => EventInspection {
   }
 }
 
+/** Names an entry among the network servers whose events are kept. */
+function entryName({ name }: { readonly name: string }): string {
+  return `entry:${name}`
+}
+
 /** The parts that each adapter gets. */
 function common({ counters, log }: Opening) {
   return { clock: systemClock, backoff: RECONNECTING, counters, log }
 }
 
 async function openBridge(entry: MqttBridgeEntry, opening: Opening): Promise<NetworkServer> {
-  const { organizationId } = entry
+  const { organizationId, bridge } = entry
+  const { ofNodes } = opening
   const own = organizationId === undefined ? undefined : await opening.registry.directory.applicationsOf(organizationId)
-  return new MqttBridge(entry.bridge, {
-    ...common(opening),
-    sink: opening.sinkOf(organizationId ?? null),
-    mayServe: (applicationId) => own?.has(applicationId) ?? true,
-    naming: opening.naming,
-    openSocket: () => openBrokerSocket(entry.address),
-  })
+  const mayServe = (applicationId: string): boolean => own?.has(applicationId) ?? true
+  const open = (): NetworkServer =>
+    new MqttBridge(bridge, {
+      ...common(opening),
+      sink: opening.sinkOf(organizationId ?? null, entryName(bridge)),
+      mayServe,
+      naming: opening.naming,
+      openSocket: () => openBrokerSocket(entry.address),
+    })
+  if (ofNodes === undefined) return open()
+  const mayTake = applicationsOfBridge(bridge)
+  const serves = (applicationId: string): boolean => mayTake(applicationId) && mayServe(applicationId)
+  return ofNodes.add({ name: bridge.name, serves, flushes: false, open: async () => open() })
 }
 
 async function openChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Opening): Promise<NetworkServer> {
+  const { name, tenants } = entry
+  const { ofNodes } = opening
+  if (ofNodes === undefined) return connectChirpStackGrpc(entry, opening)
+  const registry = syncedRegistry(opening.registry)
+  const look = async (): Promise<ReadonlySet<string>> =>
+    new Set(await registry.syncedApplications(externalIdPrefix(name), [...new Set(tenants?.values())]))
+  let known = await look()
+  return ofNodes.add({
+    name,
+    judges: true,
+    givesIds: true,
+    takesObjects: true,
+    flushes: true,
+    serves: (applicationId) => known.has(applicationId),
+    async refresh() {
+      known = await look()
+    },
+    open: () => connectChirpStackGrpc(entry, opening),
+  })
+}
+
+async function connectChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Opening): Promise<NetworkServer> {
   const { name, tenants } = entry
   // gRPC and ChirpStack's messages take 10 MB of memory and a good part of the time of a start.
   // Most deployments have no such network server, so the modules are loaded here.
@@ -156,7 +253,7 @@ async function openChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Opening):
   const registry = syncedRegistry(opening.registry)
   const known = await registry.syncedApplications(externalIdPrefix(name), [...new Set(tenants?.values())])
   const sync = new ChirpStackSync({ name, api, registry, tenants, clock: systemClock, log: opening.log }, known)
-  const sink = opening.sinkOf(null)
+  const sink = opening.sinkOf(null, entryName(entry))
   return new ChirpStackGrpc(name, { ...common(opening), api, sync, sink, syncIntervalMs: entry.syncIntervalMs })
 }
 
@@ -169,7 +266,7 @@ async function openRest(
   const own = await opening.registry.directory.applicationsOf(organizationId)
   return new RestNetworkServer(name, {
     ...common(opening),
-    sink: opening.sinkOf(organizationId),
+    sink: opening.sinkOf(organizationId, entryName(entry)),
     serves: (applicationId) => own.has(applicationId) && (applications?.includes(applicationId) ?? true),
     client: new HttpClient(entry.target),
     form,

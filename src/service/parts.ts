@@ -9,22 +9,30 @@ import type { Engine } from '../broker/ports/engine.ts'
 import type { RequestShares } from '../http/shares/request-shares.ts'
 import type { DataDirectory } from '../data/data-directory.ts'
 import type { Disk } from '../engine/ports/disk.ts'
+import type { RetainedSnapshot } from '../broker/ports/retained-snapshot.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { HandshakeTurns } from '../listeners/handshake-turns.ts'
 import type { Codecs } from '../lorawan/codecs/codecs.ts'
+import type { Presence } from '../lorawan/commands/command-waits.ts'
+import type { CommandWays } from '../lorawan/commands/device-commands.ts'
 import type { Downlinks } from '../lorawan/commands/downlinks.ts'
 import type { DurableState } from '../lorawan/commands/durable-state.ts'
 import type { NetworkServerPresence } from '../lorawan/network-servers/network-server-presence.ts'
 import type { NetworkServerEntry } from '../lorawan/network-servers/settings.ts'
+import type { UnknownDevices } from '../lorawan/unknown-devices/unknown-devices.ts'
 import type { DeviceSightings } from '../lorawan/uplinks/device-sightings.ts'
+import type { Webhooks } from '../lorawan/webhooks/webhooks.ts'
 import type { UplinkPath } from '../lorawan/uplinks/uplink-path.ts'
 import type { BoundsByOrganization } from '../organization-bounds.ts'
+import type { Nodes } from '../nodes.ts'
 import type { PinoLogger } from '../pino-logger.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { BrokerLink } from './broker-link.ts'
+import type { ServiceFleetWatch } from './fleet.ts'
 import type { NearBounds } from './near-bounds.ts'
 import type { NetworkServerList } from './network-server-list.ts'
 import type { OpenedNetworkServers } from './opened-network-servers.ts'
+import type { NatsServerState } from '../engine/nats/server-states.ts'
 import type { UsageSource } from './organization-usage.ts'
 import type { PublicAddresses } from './public-addresses.ts'
 import type { SampledStatus } from './sampled-status.ts'
@@ -39,6 +47,12 @@ export interface StartContext {
   /** Each part takes a child of it, with the name of its room. */
   readonly log: PinoLogger
   readonly dataDirectory: DataDirectory
+  /** The nodes of the deployment; undefined where the deployment is this one process. */
+  readonly nodes?: Nodes | undefined
+  /** Keeps the retained messages of all nodes; undefined in a deployment of this one process. */
+  readonly retainedSnapshot?: RetainedSnapshot | undefined
+  /** Asks the servers of NATS how they are; undefined without them. */
+  readonly readNatsServers?: (() => Promise<readonly NatsServerState[]>) | undefined
   /** The disk for the messages. */
   readonly disk: Disk
   readonly shutdown: Shutdown
@@ -56,6 +70,8 @@ export interface Parts {
   readonly state: DurableState
   /** Tells which organizations' network servers are connected to the broker. */
   readonly presence: NetworkServerPresence
+  /** Keeps the events of devices that are not registered. */
+  readonly unknownDevices: UnknownDevices
   readonly policy: AccessPolicy
   readonly codecs: Codecs
   /** The broker for parts that are made before it. */
@@ -63,9 +79,17 @@ export interface Parts {
   /** The network servers that are no clients of the broker. The list may grow and shrink. */
   readonly networkServers: NetworkServerList
   readonly downlinks: Downlinks
+  /** Whether a tenant's network servers are connected to any node. */
+  readonly networkServerPresenceOf: (tenant: string) => Presence | Promise<Presence>
+  /** Watches the states of devices. */
+  readonly fleetWatch: ServiceFleetWatch
+  /** How commands, and events about them, come in. */
+  readonly commandWays: CommandWays
   /** Is told by the broker of Sessions that read commands. */
   readonly readerListener: ReaderListener
   readonly uplinkPath: UplinkPath
+  /** The webhooks of organizations, to which events go out. */
+  readonly webhooks: Webhooks
   readonly broker: Broker
   /** The entries of FIELDGATE_NETWORK_SERVERS_FILE. */
   readonly entriesOfFile: readonly NetworkServerEntry[]

@@ -3,12 +3,16 @@
  */
 import { stat } from 'node:fs/promises'
 import { systemClock } from '../clock.ts'
+import { given } from '../given.ts'
 import { messagesIn, registryFileIn } from '../data/data-directory.ts'
 import { nodeDisk } from '../engine/ports/node-disk.ts'
 import { openRegistry as openRegistryAt } from '../identity/registry.ts'
 import type { Registry } from '../identity/registry.ts'
+import type { ChangeFeed, FedRow } from '../identity/postgres/outbox.ts'
+import type { ProfileLimits } from '../lorawan/fleet/profile-limits.ts'
 import { DeviceSightings } from '../lorawan/uplinks/device-sightings.ts'
 import type { Parts, StartContext } from './parts.ts'
+import type { Bus } from '../nodes.ts'
 import { registryPlaceOf } from './registry-place.ts'
 import { StartFailure } from './start-failure.ts'
 
@@ -16,14 +20,22 @@ import { StartFailure } from './start-failure.ts'
 const PRUNE_MS = 3_600_000
 /** How often the times at which devices were last heard of are written. */
 const SIGHTINGS_FLUSH_MS = 5_000
+/** The most bytes of a change that is told to the other nodes. */
+const MAXIMUM_FED_BYTES = 262_144
 
-/** Opens the registry, or makes a new one in a new data directory. */
-export async function openRegistry({ settings, log, dataDirectory, shutdown }: StartContext): Promise<Registry> {
+/**
+ * Opens the registry, or makes a new one in a new data directory. `timeOfLog` is the clock that
+ * stamps events, where that is not the clock of this process.
+ */
+export async function openRegistry(
+  { settings, log, dataDirectory, shutdown, nodes }: StartContext,
+  timeOfLog: (() => number) | undefined,
+): Promise<Registry> {
   const place = registryPlaceOf(settings)
   if ('file' in place) await requireRegistry(dataDirectory.path)
   const registry = await openRegistryAt({
-    ...place,
-    clock: systemClock,
+    ...('postgres' in place && nodes !== undefined ? { ...place, feed: changeFeedOver(nodes.bus) } : place),
+    clock: { ...systemClock, ...given({ nowOfEvents: timeOfLog }) },
     log: log.child({ room: 'identity' }),
     sessionTtlSeconds: settings.sessionTtlSeconds,
   })
@@ -36,13 +48,36 @@ export async function openRegistry({ settings, log, dataDirectory, shutdown }: S
   return registry
 }
 
+/** The kind of a cast: a change of the registry. The body is a row of its outbox, as JSON. */
+const CHANGED = 'registry.changed'
+
+/** Tells the other nodes of each change, with its content. */
+function changeFeedOver(bus: Bus): ChangeFeed {
+  const listeners = new Set<(row: FedRow) => void>()
+  bus.hear(CHANGED, (body) => {
+    const row = JSON.parse(body.toString()) as FedRow
+    for (const listener of listeners) listener(row)
+  })
+  return {
+    committed: (row) => {
+      const body = Buffer.from(JSON.stringify(row))
+      // The others ask the database for a change that is too large for the way between nodes.
+      if (body.length <= MAXIMUM_FED_BYTES) bus.cast(CHANGED, body)
+    },
+    subscribe: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
 /** Opens the writer of sightings: the time, the battery and the margin of devices, in batches. */
 export function openSightings(
   { log, shutdown }: StartContext,
-  { registry }: Pick<Parts, 'registry'>,
+  { registry, profileLimits }: Pick<Parts, 'registry'> & { readonly profileLimits: ProfileLimits },
 ): Parts['sightings'] {
   const sightings = new DeviceSightings({
-    recordSeen: (seen) => registry.devices.recordSeen(seen),
+    recordSeen: async (seen) => registry.devices.recordSeen(await profileLimits.applyTo(seen)),
     clock: systemClock,
     log: log.child({ room: 'lorawan' }),
   })

@@ -12,7 +12,7 @@ function partsOf(overrides: Partial<StatusParts> = {}) {
     version: '1.2.3',
     runtime: 'Bun 1.4.5',
     clock: { now: () => nowMs, steady: () => nowMs as SteadyMs },
-    broker: { counters, isClosing: false },
+    broker: { counters, isClosing: false, isDraining: false },
     engine: {
       health: () => ({ canWrite: true, reason: '' }),
       usage: () => ({ messages: 4, bytes: 500, oldestAtMs: 7 }),
@@ -23,6 +23,7 @@ function partsOf(overrides: Partial<StatusParts> = {}) {
     takeEventLoopDelayMs: () => 3,
     memoryBytes: () => 42,
     nearBounds: { nearest: [] },
+    readServers: async () => [],
     ...overrides,
   }
   const pass = (status: SampledStatus, seconds: number): void => {
@@ -61,7 +62,7 @@ test('throughput is sampled each five seconds, and kept for a quarter of an hour
 test('each part that is not well says why, and a disk that tells nothing is not to blame', async () => {
   const ill = new SampledStatus(
     partsOf({
-      broker: { counters: createCounters(), isClosing: true },
+      broker: { counters: createCounters(), isClosing: true, isDraining: true },
       engine: {
         health: () => ({ canWrite: false, reason: 'the disk is full' }),
         usage: () => ({ messages: 0, bytes: 0, oldestAtMs: undefined }),

@@ -4,6 +4,7 @@
  */
 import type { Broker } from '../broker/broker.ts'
 import type { Clock, SteadyMs } from '../clock.ts'
+import type { ServerStatus } from '../http/operation/server-status.ts'
 import type { LoadSample, PartHealth, ServiceNumbers, ServiceStatus } from '../http/operation/status.ts'
 
 /** The number of ticks between two samples. */
@@ -18,7 +19,7 @@ export interface StatusParts {
   readonly version: string
   readonly runtime: string
   readonly clock: Pick<Clock, 'now' | 'steady'>
-  readonly broker: Pick<Broker, 'counters' | 'isClosing'>
+  readonly broker: Pick<Broker, 'counters' | 'isClosing' | 'isDraining'>
   readonly engine: Pick<Broker['engine'], 'health' | 'usage'>
   /** Undefined when messages are kept in memory. */
   readonly retention: ServiceNumbers['retention']
@@ -31,6 +32,8 @@ export interface StatusParts {
   readonly memoryBytes: () => number
   /** The bounds that organizations have nearly reached. */
   readonly nearBounds: { readonly nearest: ServiceNumbers['nearBounds'] }
+  /** The servers that keep messages and the registry; empty where this process keeps them. */
+  readonly readServers: () => Promise<readonly ServerStatus[]>
 }
 
 type Sums = Pick<Broker['counters'], 'publishesReceived' | 'publishesSent' | 'bytesReceived' | 'bytesSent'>
@@ -91,11 +94,15 @@ export class SampledStatus implements ServiceStatus {
     const { broker, engine } = this.#parts
     const messages = engine.health()
     return [
-      part('broker', broker.isClosing ? 'the service is shutting down' : ''),
+      part('broker', brokerFault(broker)),
       { name: 'messages', isWell: messages.canWrite, reason: messages.reason },
       part('registry', await this.#registryFault()),
       part('disk', await this.#diskFault()),
     ]
+  }
+
+  servers(): Promise<readonly ServerStatus[]> {
+    return this.#parts.readServers()
   }
 
   async numbers(): Promise<ServiceNumbers> {
@@ -132,6 +139,11 @@ export class SampledStatus implements ServiceStatus {
   #disk(): Promise<ServiceNumbers['disk']> {
     return this.#parts.disk().catch(() => undefined)
   }
+}
+
+function brokerFault({ isClosing, isDraining }: StatusParts['broker']): string {
+  if (isClosing) return 'the service is shutting down'
+  return isDraining ? 'the service drains: its clients are sent away, and then it ends' : ''
 }
 
 function part(name: PartHealth['name'], reason: string): PartHealth {

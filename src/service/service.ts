@@ -8,9 +8,11 @@ import { openDataDirectory } from '../data/data-directory.ts'
 import type { Disk } from '../engine/ports/disk.ts'
 import { nodeDisk } from '../engine/ports/node-disk.ts'
 import { ensureFirstAdmin } from '../identity/first-admin.ts'
+import type { Drain } from '../http/operation/drain.ts'
 import type { Registry } from '../identity/registry.ts'
 import { HandshakeTurns } from '../listeners/handshake-turns.ts'
 import { durableStateOf } from '../lorawan/commands/durable-state.ts'
+import type { UplinkPath } from '../lorawan/uplinks/uplink-path.ts'
 import type { PinoLogger } from '../pino-logger.ts'
 import type { Settings } from '../settings/settings.ts'
 import { BrokerLink } from './broker-link.ts'
@@ -18,11 +20,15 @@ import { createEngine, openBroker, openPolicy, openPresence } from './broker.ts'
 import { openCertificates } from './certificates.ts'
 import { openCodecs } from './codecs.ts'
 import { openDownlinks } from './downlinks.ts'
+import { openFleetWatch, profileLimitsOf } from './fleet.ts'
 import { createHttp, createRequestShares } from './http.ts'
 import { openListeners } from './listeners.ts'
-import { readEntriesOfFile, readEntriesOfRegistry } from './network-server-entries.ts'
+import { readEntriesOfFile } from './network-server-entries.ts'
 import { NetworkServerList } from './network-server-list.ts'
 import { openNetworkServers } from './network-servers.ts'
+import { createNodeDrain } from './node-drain.ts'
+import { joinNodes } from './nodes.ts'
+import type { JoinedNodes } from './nodes.ts'
 import { createNearBounds, openBounds } from './organization-bounds.ts'
 import { createOrganizationUsage } from './organization-usage.ts'
 import type { Parts, StartContext } from './parts.ts'
@@ -31,7 +37,9 @@ import { openRegistry, openSightings } from './registry.ts'
 import { Shutdown } from './shutdown.ts'
 import { StartFailure } from './start-failure.ts'
 import { openStatus } from './status.ts'
+import { openUnknownDevices } from './unknown-devices.ts'
 import { openUplinkPath } from './uplink-path.ts'
+import { openWebhooks } from './webhooks.ts'
 import { runtime, version } from '../version.ts'
 
 /** How often the parts look at their deadlines. */
@@ -61,6 +69,13 @@ export interface ServiceOptions {
    * Without this function nobody learns the password.
    */
   readonly showFirstAdminPassword?: (password: string) => void
+  /**
+   * Told when another node or process has taken the place of this one: this process has to end. It
+   * may be told more than once.
+   */
+  readonly replaced?: () => void
+  /** Told when an admin has asked to drain, and the clients are gone: this process has to end. */
+  readonly drained?: () => void
   /** The disk for the messages; the machine's file system when not given. */
   readonly disk?: Disk
 }
@@ -70,20 +85,34 @@ export interface ServiceOptions {
  * parts that were opened are closed then.
  */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
-  const { log, disk = nodeDisk, showFirstAdminPassword = () => {} } = options
+  const { log, disk = nodeDisk, showFirstAdminPassword = () => {}, replaced = () => {}, drained = () => {} } = options
   const opened = await openDataDirectory(settings.dataDirectory, { purpose: 'serve', clock: systemClock })
   if (!opened.ok) throw new StartFailure(opened.message)
   const { dataDirectory } = opened
   const shutdown = new Shutdown()
   shutdown.add('data directory', () => dataDirectory.release())
-  const context: StartContext = { settings, log, dataDirectory, disk, shutdown }
   try {
-    const parts = await openMessaging(context)
-    return await openToPublic(context, parts, showFirstAdminPassword)
+    const joined = settings.engine === 'nats' ? await joinNodes({ settings, log, shutdown }, replaced) : undefined
+    const context: StartContext = { settings, log, dataDirectory, disk, shutdown, ...ofNodes(joined) }
+    const parts = await openMessaging(context, joined)
+    const setReady = (isReady: boolean): void => {
+      if (joined !== undefined) joined.nodes.isReady = isReady
+    }
+    const refuseClients = (): void => setReady(false)
+    const drain = createNodeDrain({ broker: parts.broker, log, refuseClients, drained })
+    const service = await openToPublic(context, parts, drain, showFirstAdminPassword)
+    setReady(!parts.broker.isDraining)
+    return service
   } catch (error) {
     await shutdown.run()
     throw error
   }
+}
+
+function ofNodes(
+  joined: JoinedNodes | undefined,
+): Pick<StartContext, 'nodes' | 'retainedSnapshot' | 'readNatsServers'> {
+  return { nodes: joined?.nodes, retainedSnapshot: joined?.retainedSnapshot, readNatsServers: joined?.readServers }
 }
 
 type Messaging = Omit<Parts, 'status' | 'addresses' | 'handshakeTurns' | 'usage' | 'nearBounds'>
@@ -92,42 +121,72 @@ type Messaging = Omit<Parts, 'status' | 'addresses' | 'handshakeTurns' | 'usage'
  * The first half of a start: the messages that were kept can be delivered, but nobody can yet
  * connect.
  */
-async function openMessaging(context: StartContext): Promise<Messaging> {
+async function openMessaging(context: StartContext, joined: JoinedNodes | undefined): Promise<Messaging> {
   const entriesOfFile = readEntriesOfFile(context)
 
-  const registry = await openRegistry(context)
+  const registry = await openRegistry(context, joined && (() => joined.engine.timeOfLog()))
   const bounds = await openBounds(context, { registry })
   const requestShares = createRequestShares(context.settings, bounds)
-  const sightings = openSightings(context, { registry })
+  const profileLimits = profileLimitsOf(registry)
+  const sightings = openSightings(context, { registry, profileLimits })
 
-  const engine = await createEngine(context, { registry, bounds })
+  const engine = joined?.engine ?? createEngine(context, { registry, bounds })
   const state = durableStateOf(engine, tenantOf)
   const presence = openPresence(context, { state })
-  const policy = openPolicy(context, { registry, presence })
+  const unknownDevices = openUnknownDevices(context, { registry, state }, () => uplinkPath)
+  const policy = openPolicy(context, { registry, presence, unknownDevices })
 
   const brokerLink = new BrokerLink()
   const networkServers = new NetworkServerList()
   const codecs = openCodecs(context, { registry, bounds })
   const beforeCommands = { registry, bounds, sightings, state, presence, brokerLink, networkServers, codecs }
-  const { downlinks, readerListener } = openDownlinks(context, beforeCommands)
-  const uplinkPath = openUplinkPath(context, { registry, codecs, downlinks, brokerLink })
+  const opened = openDownlinks(context, beforeCommands)
+  const { downlinks, commandWays, readerListener } = opened
+  const uplinkPath: UplinkPath = openUplinkPath(context, { registry, codecs, commandWays, brokerLink })
 
-  const beforeBroker = { policy, engine, sightings, downlinks, readerListener, uplinkPath, brokerLink }
+  const fleetWatch = openFleetWatch(context, { ...beforeCommands, ...opened, profileLimits })
+  const webhooks = openWebhooks(context, { registry, engine, state, commandWays })
+
+  const beforeBroker = {
+    policy,
+    engine,
+    sightings,
+    unknownDevices,
+    downlinks,
+    commandWays,
+    readerListener,
+    uplinkPath,
+    brokerLink,
+    webhooks,
+  }
   const broker = await openBroker(context, { ...beforeBroker, registry, bounds })
 
-  const entries = [...entriesOfFile, ...(await readEntriesOfRegistry(context, { registry, entriesOfFile }))]
-  const forNetworkServers = { registry, uplinkPath, downlinks, networkServers }
-  const openedNetworkServers = await openNetworkServers(context, forNetworkServers, entries)
-  await presence.load()
-  await downlinks.load()
+  const forNetworkServers = { registry, unknownDevices, uplinkPath, downlinks, networkServers }
+  const openedNetworkServers = await openNetworkServers(context, forNetworkServers, entriesOfFile)
+  await presence.load((prefix) => state.load(prefix))
+  await downlinks.load((prefix) => state.load(prefix))
+  await webhooks.load((prefix) => state.load(prefix))
+  await unknownDevices.load((prefix) => state.load(prefix))
+  await joined?.nodes.begin(joined.engine)
+  await webhooks.open()
 
-  return { ...beforeCommands, ...beforeBroker, requestShares, broker, entriesOfFile, openedNetworkServers }
+  return {
+    ...beforeCommands,
+    ...opened,
+    ...beforeBroker,
+    fleetWatch,
+    requestShares,
+    broker,
+    entriesOfFile,
+    openedNetworkServers,
+  }
 }
 
 /** The second half of a start: the listeners open, and the service is ready. */
 async function openToPublic(
   context: StartContext,
   messaging: Messaging,
+  drain: Drain,
   showFirstAdminPassword: (password: string) => void,
 ): Promise<Service> {
   const { settings, log, dataDirectory, shutdown } = context
@@ -141,7 +200,7 @@ async function openToPublic(
   openTicks(context, parts)
 
   const certificates = await openCertificates(context)
-  const http = await createHttp(context, certificates, parts)
+  const http = await createHttp(context, certificates, parts, drain)
   const ports = await openListeners(context, parts, http, certificates)
   addresses.opened(ports)
 
@@ -164,15 +223,21 @@ async function openToPublic(
 
 function openTicks(
   { shutdown }: StartContext,
-  parts: Pick<Parts, 'broker' | 'nearBounds' | 'status' | 'downlinks' | 'uplinkPath'>,
+  parts: Pick<
+    Parts,
+    'broker' | 'nearBounds' | 'status' | 'downlinks' | 'uplinkPath' | 'unknownDevices' | 'webhooks' | 'fleetWatch'
+  >,
 ): void {
-  const { broker, nearBounds, status, downlinks, uplinkPath } = parts
+  const { broker, nearBounds, status, downlinks, uplinkPath, unknownDevices, webhooks, fleetWatch } = parts
   const ticking = setInterval(() => {
     broker.tick()
     nearBounds.tick()
     status.tick()
     downlinks.tick()
     uplinkPath.tick()
+    unknownDevices.tick()
+    webhooks.tick()
+    fleetWatch.tick()
   }, TICK_MS)
   shutdown.add('ticks', () => clearInterval(ticking))
 }

@@ -5,40 +5,52 @@
  * steps of parts that were not opened are left out.
  */
 export const SHUTDOWN_STEPS = [
-  // 1. The listeners take no new connections, and the HTTP server no new requests.
+  // 1. The node becomes no other node's heir any more.
+  'heirs',
+  // 2. The listeners take no new connections, and the HTTP server no new requests.
   'admission',
-  // 2. Events that wait for a codec go on now, while the broker can still own them.
+  // 3. Kept events of devices that were not registered go out no more.
+  'unknown devices',
+  // 4. Events that wait for a codec go on now, while the broker can still own them.
   'uplinks',
-  // 3. Presence is no longer written: the network servers that are connected now stay recorded as
+  // 5. The states of devices are no longer looked at; a look under way can still tell of changes.
+  'fleet',
+  // 6. Presence is no longer written: the network servers that are connected now stay recorded as
   // connected until the service ends.
   'presence',
-  // 4. The broker ends all connections with their reason, and closes the engine.
+  // 7. Webhooks get their last answers, and their places are written.
+  'webhooks',
+  // 8. The broker ends all connections with their reason, and closes the engine.
   'broker',
-  // 5. The last connections and requests under way are gone.
+  // 9. The last connections and requests under way are gone.
   'listeners',
-  // 6. Certificate files are no longer watched.
+  // 10. Certificate files are no longer watched.
   'certificates',
-  // 7. Nothing is ticked any more.
+  // 11. Nothing is ticked any more.
   'ticks',
-  // 8. The event loop's delay is no longer measured.
+  // 12. The event loop's delay is no longer measured.
   'status',
-  // 9. No more commands are offered to network servers.
+  // 13. No more commands are offered to network servers.
   'downlinks',
-  // 10. The network servers that are no clients of the broker are disconnected.
+  // 14. The network servers that are no clients of the broker are disconnected.
   'network servers',
-  // 11. The processes of tenants' scripts end.
+  // 15. The snapshot of the retained messages was written to the end by the broker.
+  'retained snapshot',
+  // 16. The other nodes learn that this one has ended, and take its Sessions over.
+  'nodes',
+  // 17. The processes of tenants' scripts end.
   'codecs',
-  // 12. The policy stops following the registry.
+  // 18. The policy stops following the registry.
   'policy',
-  // 13. The bounds of organizations stop following the registry.
+  // 19. The bounds of organizations stop following the registry.
   'bounds',
-  // 14. The sightings of devices are written; they were gathered until the broker had closed.
+  // 20. The sightings of devices are written; they were gathered until the broker had closed.
   'sightings',
-  // 15. Expired rows of the registry are no longer removed.
+  // 21. Expired rows of the registry are no longer removed.
   'pruning',
-  // 16. The registry's file is closed; no part above uses it any more.
+  // 22. The registry's file is closed; no part above uses it any more.
   'registry',
-  // 17. Another process may take the data directory.
+  // 23. Another process may take the data directory.
   'data directory',
 ] as const
 

@@ -6,6 +6,7 @@ import { statfs } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { systemClock } from '../clock.ts'
 import type { Parts, StartContext } from './parts.ts'
+import { createServerStates } from './server-states.ts'
 import { SampledStatus } from './sampled-status.ts'
 import { runtime, version } from '../version.ts'
 
@@ -17,7 +18,7 @@ const EVENT_LOOP_RESOLUTION_MS = 20
 
 /** Opens the status; its owner calls `tick` about once a second. */
 export function openStatus(
-  { settings, dataDirectory, shutdown }: StartContext,
+  { settings, dataDirectory, shutdown, readNatsServers }: StartContext,
   { registry, broker, nearBounds }: Pick<Parts, 'registry' | 'broker' | 'nearBounds'>,
 ): SampledStatus {
   const { engine } = broker
@@ -50,5 +51,6 @@ export function openStatus(
     },
     memoryBytes: () => process.memoryUsage.rss(),
     nearBounds,
+    readServers: createServerStates({ nats: readNatsServers, database: registry.database }),
   })
 }

@@ -1,20 +1,22 @@
 /** The path of uplinks, wired to the registry whose codecs it follows. */
 import { systemClock } from '../clock.ts'
 import { forgetOnChange } from '../identity/store/remembered-facts.ts'
+import type { DeviceProfile } from '../identity/devices/device-profile.ts'
+import { decodesPortOf } from '../identity/devices/profile-ports.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { UplinkRegistry } from '../lorawan/uplinks/uplink-path-registry.ts'
+import type { RegisteredProfile, UplinkRegistry } from '../lorawan/uplinks/uplink-path-registry.ts'
 import { UplinkPath } from '../lorawan/uplinks/uplink-path.ts'
 import type { Parts, StartContext } from './parts.ts'
 
 /** Puts the path together; it follows the registry from here on. */
 export function openUplinkPath(
   { log, shutdown }: StartContext,
-  { registry, codecs, downlinks, brokerLink }: Pick<Parts, 'registry' | 'codecs' | 'downlinks' | 'brokerLink'>,
+  { registry, codecs, commandWays, brokerLink }: Pick<Parts, 'registry' | 'codecs' | 'commandWays' | 'brokerLink'>,
 ): UplinkPath {
   const uplinkPath = new UplinkPath({
     registry: uplinkRegistryOf(registry),
     codecs,
-    commandEvents: downlinks.events,
+    commandEvents: commandWays.events,
     publisher: brokerLink,
     clock: systemClock,
     log: log.child({ room: 'lorawan' }),
@@ -27,17 +29,25 @@ export function openUplinkPath(
   return uplinkPath
 }
 
-function uplinkRegistryOf({ applications, devices, directory }: Registry): UplinkRegistry {
+function uplinkRegistryOf({ applications, devices, deviceProfiles, directory }: Registry): UplinkRegistry {
   return {
     codecOf: async (applicationId) => {
       const application = await applications.get(applicationId)
       if (application === undefined) return undefined
-      const { organizationId, payloadCodec, payloadDecoderScript } = application
-      return { organizationId, codec: payloadCodec, decoderScript: payloadDecoderScript }
+      const { organizationId, payloadCodec, payloadDecoderScript, eventShape } = application
+      return { organizationId, codec: payloadCodec, decoderScript: payloadDecoderScript, eventShape }
+    },
+    profileIdOf: (devEui) => {
+      const place = directory.device(devEui)
+      return place instanceof Promise ? place.then((found) => found?.profileId) : place?.profileId
+    },
+    profileOf: async (profileId) => {
+      const profile = await deviceProfiles.get(profileId)
+      return profile && registeredProfile(profile)
     },
     hasTags: (devEui) => {
       const place = directory.device(devEui)
-      if (!(place instanceof Promise)) return place?.hasTags === true
+      if (!(place instanceof Promise)) return place?.hasTags === true || place?.profileId !== undefined
       // A failed look-up is repeated by the code that needs the tags.
       place.catch(() => {})
       return undefined
@@ -48,4 +58,10 @@ function uplinkRegistryOf({ applications, devices, directory }: Registry): Uplin
     tagsOf: async (devEui) => (await devices.get(devEui))?.tags ?? {},
     variablesOf: async (devEui) => (await devices.get(devEui))?.variables ?? {},
   }
+}
+
+function registeredProfile(profile: DeviceProfile): RegisteredProfile {
+  const { id, organizationId, name, tags, variables, payloadCodec: codec, payloadDecoderScript } = profile
+  const decodesPort = decodesPortOf(profile.fPortRules)
+  return { id, organizationId, name, tags, variables, codec, decoderScript: payloadDecoderScript, decodesPort }
 }

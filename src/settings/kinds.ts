@@ -221,6 +221,26 @@ export function secret(of: {
   }
 }
 
+/** Secrets that stand in addresses: one, or two with a comma while programs change to the next. */
+export function urlSecrets(of: {
+  readonly name: string
+  readonly defaultText: string
+  readonly description: string
+}): Definition<readonly string[]> {
+  return {
+    ...of,
+    accepts: '32 to 128 letters, digits, `-` and `_`; two with a comma',
+    default: () => [],
+    isSecret: true,
+    parse: (given) => {
+      const secrets = given.split(',').map((one) => one.trim())
+      const isGood = secrets.length <= 2 && secrets.every((one) => /^[A-Za-z0-9_-]{32,128}$/.test(one))
+      if (isGood) return { ok: true, value: secrets }
+      return { ok: false, reason: 'must be one or two secrets of 32 to 128 letters, digits, - and _' }
+    },
+  }
+}
+
 /** The modes of encryption that are told apart; the other modes of libpq fall back to none. */
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full']
 

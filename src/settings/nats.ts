@@ -6,7 +6,7 @@ export const natsDefinitions = {
   natsUrl: natsAddresses({
     name: 'FIELDGATE_NATS_URL',
     description:
-      'The servers of NATS for `FIELDGATE_ENGINE=nats`: `nats://10.0.0.1:4222`, or `tls://`, several with commas.',
+      'The servers of NATS for `FIELDGATE_ENGINE=nats`: `nats://10.0.0.1:4222`, or `tls://`, several with commas. One `tls://` asks all of them for TLS.',
   }),
   natsMonitoringUrl: webAddresses({
     name: 'FIELDGATE_NATS_MONITORING_URL',

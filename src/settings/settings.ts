@@ -7,7 +7,18 @@ import { hostname } from 'node:os'
 import { boundDefinitions } from './bounds.ts'
 import { given } from '../given.ts'
 import { fileVariable, readSecret } from './secret-file.ts'
-import { choice, databaseUrl, host, integer, networks, optionalPath, origins, path, secret } from './kinds.ts'
+import {
+  choice,
+  databaseUrl,
+  host,
+  integer,
+  networks,
+  optionalPath,
+  origins,
+  path,
+  secret,
+  urlSecrets,
+} from './kinds.ts'
 import type { Definition } from './kinds.ts'
 import { natsDefinitions, natsFaults } from './nats.ts'
 
@@ -104,6 +115,17 @@ export const definitions = {
     description:
       'Proxies in front of Fieldgate, by address or range: `10.0.0.7,2001:db8::/32`. Fieldgate believes the client’s address that such a proxy names: `docs/operate.md`.',
   }),
+  webhookAllowedNetworks: networks({
+    name: 'FIELDGATE_WEBHOOK_ALLOWED_NETWORKS',
+    description:
+      'Addresses and ranges that webhooks of organizations may call though they are not public: `10.20.0.0/16`. Every organization may call them: `docs/webhooks.md`.',
+  }),
+  brokerHookSecrets: urlSecrets({
+    name: 'FIELDGATE_BROKER_HOOK_SECRETS',
+    defaultText: 'none: this machine alone may ask',
+    description:
+      'The secret with which mosquitto, EMQX or RabbitMQ ask about their clients: `docs/how-to/foreign-brokers.md`. Two, while the brokers change to the second.',
+  }),
   brokerTokenDefaultTtlSeconds: integer({
     name: 'FIELDGATE_BROKER_TOKEN_DEFAULT_TTL_SECONDS',
     default: 86_400,
@@ -162,6 +184,30 @@ export const definitions = {
     choices: ['true', 'false'],
     description:
       'Whether events that a network server publishes at QoS 0 are stored too. They then appear in the history and are delivered to clients that reconnect.',
+  }),
+  unknownDeviceDays: integer({
+    name: 'FIELDGATE_UNKNOWN_DEVICE_DAYS',
+    default: 7,
+    minimum: 0,
+    maximum: 365,
+    description:
+      'How long events of devices that are not registered are kept: `docs/unknown-devices.md`. With 0 they are refused.',
+  }),
+  unknownDeviceEvents: integer({
+    name: 'FIELDGATE_UNKNOWN_DEVICE_EVENTS',
+    default: 20_000,
+    minimum: 0,
+    maximum: 1_000_000,
+    description:
+      'How many events of devices that are not registered are kept for each network server. The oldest are given up first.',
+  }),
+  unknownDeviceBytes: integer({
+    name: 'FIELDGATE_UNKNOWN_DEVICE_BYTES',
+    default: 33_554_432,
+    minimum: 0,
+    maximum: 268_435_456,
+    description:
+      'How many bytes of events of devices that are not registered are kept for each network server, in memory and on disk. The oldest are given up first.',
   }),
   commandWordSeconds: integer({
     name: 'FIELDGATE_COMMAND_WORD_SECONDS',

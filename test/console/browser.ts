@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import { chromium } from 'playwright-core'
-import type { Browser, BrowserContext, ConsoleMessage, Page, Request } from 'playwright-core'
+import type { Browser, BrowserContext, ConsoleMessage, Locator, Page, Request } from 'playwright-core'
 import { within } from '../support/bounded-wait.ts'
 
 /** The folder of the pictures, which git ignores. */
@@ -243,4 +243,10 @@ interface Violation {
   readonly id: string
   readonly help: string
   readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[]
+}
+
+/** Gives the page Import a file, as soon as the page takes one: it has to know the applications. */
+export async function chooseFile(page: Page, file: Parameters<Locator['setInputFiles']>[0]): Promise<void> {
+  await page.getByRole('button', { name: 'Choose a file' }).click({ trial: true })
+  await page.locator('input[type=file]').setInputFiles(file)
 }

@@ -55,6 +55,25 @@ test('one of thousands of devices is found by name or DevEUI, and pages are turn
   await window.close()
 })
 
+test('each device shows its state, and the list is filtered by it', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  await window.enter('/devices', world.anna)
+  await page.getByText('3,015 devices.').waitFor()
+  await page.getByText('Never heard', { exact: true }).first().waitFor()
+  await page
+    .getByRole('textbox', { name: 'State' })
+    .or(page.getByRole('combobox', { name: 'State' }))
+    .first()
+    .click()
+  await page.getByRole('option', { name: 'Silent' }).click()
+  await page.getByText('No device matches').waitFor()
+  assert.equal(new URL(page.url()).searchParams.get('state'), 'SILENT')
+  await window.assertAccessible('no silent device')
+  window.assertQuiet()
+  await window.close()
+})
+
 test('search and page stand in the address: the way back from a device, and the address itself, lead to the same rows', async () => {
   const window = await Window.open(browser, world.service.https)
   const { page } = window
@@ -104,7 +123,7 @@ test('columns keep their places from page to page and from search to search', as
   }
   await page.getByText('3,015 devices.').waitFor()
   const first = await places()
-  assert.equal(first.length, 5)
+  assert.equal(first.length, 6)
   await page.getByRole('textbox', { name: 'Search' }).fill('meter-02')
   await page.getByText('1,000 devices.').waitFor()
   assert.deepEqual(await places(), first)
@@ -124,6 +143,30 @@ test('a device’s page draws its signal and its values as uplinks come', async 
   await page.getByRole('combobox', { name: 'Value' }).click()
   await page.getByRole('option', { name: 'humiditySensor' }).click()
   await page.getByRole('img', { name: 'humiditySensor over time' }).waitFor()
+  window.assertQuiet()
+  await window.close()
+})
+
+test('a device’s page draws its history over a day, a week and all stored events', async () => {
+  const window = await Window.open(browser, world.service.https)
+  const { page } = window
+  const device = world.devices[1]
+  assert.ok(device !== undefined)
+  for (const fCnt of [1, 2, 5, 6]) await world.publish(device, 'up', climateUplink(fCnt))
+  await window.enter(`/devices/${device.devEui}`, world.anna)
+  for (const span of ['24 hours', '7 days', 'All']) {
+    await page.getByText(span, { exact: true }).click()
+    for (const name of ['RSSI', 'SNR', 'Lost uplinks and spreading factor', 'humiditySensor.2']) {
+      await page
+        .getByRole('img', { name: `${name} over time` })
+        .locator('canvas')
+        .waitFor()
+    }
+  }
+  await page.getByRole('combobox', { name: 'Value' }).click()
+  await page.getByRole('option', { name: 'temperatureSensor.1' }).click()
+  await page.getByRole('img', { name: 'temperatureSensor.1 over time' }).waitFor()
+  await window.assertAccessible('history of a device')
   window.assertQuiet()
   await window.close()
 })

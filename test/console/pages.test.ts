@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { Administration } from '../support/administration.ts'
-import { launchBrowser, LOOKS, Window } from './browser.ts'
+import { chooseFile, launchBrowser, LOOKS, Window } from './browser.ts'
 import type { Look } from './browser.ts'
 import { climateUplink, startWorld } from './world.ts'
 import type { World } from './world.ts'
@@ -55,7 +55,11 @@ const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
     await page.goto('/live')
     await page.getByText('Connected', { exact: true }).waitFor()
     await someEvents()
-    await page.getByRole('option').filter({ hasText: 'temperature' }).first().click()
+    const event = page.getByRole('option').filter({ hasText: 'temperature' }).first()
+    await event.waitFor()
+    // New events would move the list below the pointer.
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await event.click()
     await page.getByRole('table', { name: 'Decoded values' }).waitFor()
   },
   devices: async ({ page }) => {
@@ -68,6 +72,10 @@ const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
     await page.getByText('Connected', { exact: true }).waitFor()
     await Promise.all(Array.from({ length: 24 }, (_, fCnt) => world.publish(device, 'up', climateUplink(fCnt))))
     await page.getByRole('img', { name: 'RSSI and SNR over time' }).locator('canvas').waitFor()
+  },
+  why: async ({ page }) => {
+    await page.goto(`/why?about=${deviceAt(1).devEui.toUpperCase()}`)
+    await page.getByText('The way from the device to the client').waitFor()
   },
   codecs: async ({ page }) => {
     await page.goto('/codecs')
@@ -88,7 +96,7 @@ const PAGES: Readonly<Record<string, (window: Window) => Promise<void>>> = {
   },
   import: async ({ page }) => {
     await page.goto('/import')
-    await page.locator('input[type=file]').setInputFiles(TABLE)
+    await chooseFile(page, TABLE)
     await page.getByRole('button', { name: 'Create 2 devices' }).waitFor()
   },
   members: async ({ page }) => {

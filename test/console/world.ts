@@ -60,9 +60,17 @@ const SITES = [
   'water-meter-school',
 ]
 
-/** Starts the deployment. `furtherDevices` makes the list of devices long. */
-export async function startWorld(options: { readonly furtherDevices?: number } = {}): Promise<World> {
-  const service = await startInProcess()
+interface WorldOptions {
+  /** Makes the list of devices long. */
+  readonly furtherDevices?: number
+  /** Settings of the service. */
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** Starts the deployment. */
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const { environment = {} } = options
+  const service = await startInProcess({ environment })
   const administration = new Administration(service)
   const organization = async (name: string, displayName: string): Promise<string> =>
     textIn(await administration.must('POST', '/api/organizations', { organization: { name, displayName } }), 'id')

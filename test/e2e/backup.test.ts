@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test'
 import { Administration } from '../support/administration.ts'
 import type { Person, ServiceCredential } from '../support/administration.ts'
 import { within } from '../support/bounded-wait.ts'
-import { fieldgate } from '../support/command-line.ts'
+import { fieldgate, fieldgateWith } from '../support/command-line.ts'
 import { makeFolder, startAsProcess, startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
 import { WireClient } from '../support/wire-client.ts'
@@ -189,6 +189,32 @@ test('a backup of a stopped service is the same, and one of messages in memory h
     assert.deepEqual(await historyOf(target, place), engine === 'memory' ? new Set() : acknowledged)
     await target.stop()
   }
+})
+
+test('a backup of a service over NATS says that its messages are elsewhere, and so do the restore and the check', async () => {
+  const dataDirectory = join(folder, 'over-nats')
+  const source = await startInProcess({ dataDirectory })
+  const place = await furnish(source)
+  await publishAll(source, place, 'one', 20)
+  await source.stop()
+  const environment = {
+    FIELDGATE_DATA_DIR: dataDirectory,
+    FIELDGATE_ENGINE: 'nats',
+    FIELDGATE_NATS_URL: 'nats://127.0.0.1:4222',
+    FIELDGATE_NATS_DEVELOPMENT: 'true',
+    FIELDGATE_NODE_NAME: 'a',
+  }
+  const file = join(folder, 'over-nats.backup')
+  const made = await fieldgateWith(environment, 'backup', file)
+  assert.equal(made.code, 0, made.error)
+  assert.match(made.error, /Messages and Sessions are on the servers of NATS, and not in this file/)
+  const target = join(folder, 'over-nats-restored')
+  const restored = await fieldgateWith(environment, 'restore', file, '--data-dir', target)
+  assert.match(restored.out, /Messages and Sessions were on servers of NATS, and are not in this file/)
+  const checked = await fieldgateWith(environment, 'check', '--data-dir', target)
+  assert.deepEqual([checked.code, checked.error], [0, ''])
+  assert.match(checked.out, /^messages {2}on servers of NATS, and not looked at$/m)
+  assert.doesNotMatch(checked.out, /segment/)
 })
 
 test('a backup after a kill has everything that was acknowledged and answered just before the kill', async () => {

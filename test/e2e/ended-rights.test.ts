@@ -41,6 +41,18 @@ async function member(): Promise<Person & { readonly token: string }> {
   return { ...person, token: await administration.brokerToken(person.session, organizationId) }
 }
 
+/** A new key of the organization, made by its admin, and the path under which it is changed. */
+async function apiKey(name: string) {
+  const { session } = await administration.person([{ organizationId, isAdmin: true }])
+  const path = `/api/organizations/${organizationId}/api-keys`
+  const body = { apiKey: { name, rights: ['events.read', 'commands.send'] } }
+  const ask = (method: 'POST' | 'DELETE', url: string, json?: object) =>
+    service.http.ask(method, url, { token: session, ...(json === undefined ? {} : { json }) })
+  const made = await ask('POST', path, body)
+  const { id, key } = made.body as { readonly id: string; readonly key: string }
+  return { id, key, ask, path: `${path}/${id}` }
+}
+
 /** A network server that sees every command. */
 async function witness(): Promise<WireClient> {
   const client = await live.networkServer(networkServer)
@@ -132,6 +144,36 @@ describe('a stored Session', () => {
     const token = await administration.brokerToken(person.session, organizationId)
     const client = await live.integrator(5, token, fields)
     assert.deepEqual(await client.ping(), [])
+  })
+})
+
+describe('an API key', () => {
+  it('goes on with its Session after a rotation, and takes connection and Session with it when it is revoked', async () => {
+    const { key, ask, path } = await apiKey('rotated')
+    const fields = { clientId: 'of-a-key', clean: false, properties: { sessionExpiryInterval: 3600 } }
+    const topicFilter = `application/${applicationId}/device/+/event/+`
+    const first = await live.integrator(5, await administration.brokerToken(key, organizationId), fields)
+    assert.equal(await first.subscribe(topicFilter), 1)
+    first.send({ cmd: 'disconnect', reasonCode: 0 })
+    await first.rest()
+    const server = await live.networkServer(networkServer)
+    await publish(server, `application/${applicationId}/device/${devEui}/event/up`, '{"fCnt":7}')
+    const rotated = (await ask('POST', `${path}/rotate`, { overlapSeconds: 0 })).body as { readonly key: string }
+    assert.equal((await service.http.ask('GET', '/api/applications', { token: key })).status, 401)
+    const token = await administration.brokerToken(rotated.key, organizationId)
+    const second = await live.integrator(5, token, fields)
+    const kept = await second.next()
+    assert.match(kept?.cmd === 'publish' ? kept.payload.toString() : String(kept?.cmd), /"fCnt":7/)
+    const revokedAtMs = performance.now()
+    assert.equal((await ask('DELETE', path)).status, 200)
+    const packets = await second.rest()
+    assert.ok(performance.now() - revokedAtMs < 1000)
+    const last = packets.at(-1)
+    assert.deepEqual(last?.cmd === 'disconnect' ? last.reasonCode : last?.cmd, 0x98)
+    using again = await WireClient.open(service, 5)
+    again.send(again.connectPacket({ username: token, password: 'default' }))
+    const refused = (await again.rest()).at(-1)
+    assert.deepEqual(refused?.cmd === 'connack' ? refused.reasonCode : refused?.cmd, 0x86)
   })
 })
 

@@ -21,7 +21,8 @@ let devEui: string
 let networkServer: ServiceCredential
 
 before(async () => {
-  service = await startInProcess()
+  // Events of unknown devices are refused, and not kept.
+  service = await startInProcess({ environment: { FIELDGATE_UNKNOWN_DEVICE_DAYS: '0' } })
   administration = new Administration(service)
   live = new LiveConnections(service)
   organizationId = await administration.organization()
@@ -217,13 +218,14 @@ describe('on a connection that goes on', () => {
     assert.ok((await publish(integrator, commandTopic(freshDevice, fresh))) < 0x80)
   })
 
-  it('events of unknown devices and applications are counted, at each QoS', async () => {
+  it('events of unknown devices, and of devices of other applications, are counted, at each QoS', async () => {
+    const other = await administration.application(organizationId)
     for (const version of [4, 5] as const) {
       const server = await live.networkServer(networkServer, version)
       const amount = await publishesRefused()
       for (const qos of [0, 1, 2] as const) {
         server.send(server.publishPacket(eventTopic('fffffffffffffff1'), '{}', qos))
-        server.send(server.publishPacket(eventTopic(devEui, '999999'), '{}', qos))
+        server.send(server.publishPacket(eventTopic(devEui, other), '{}', qos))
       }
       const answers = await server.ping()
       assert.ok(answers !== 'closed')

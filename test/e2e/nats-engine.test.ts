@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { natsServerProgram } from '../../src/engine/nats/nats-server-binary.testing.ts'
 import { NatsServers } from '../../src/engine/nats/nats-servers.testing.ts'
 import { Administration } from '../support/administration.ts'
-import { makeFolder, spawnService, startAsProcess } from '../support/running-service.ts'
+import { makeFolder, startAsProcess } from '../support/running-service.ts'
 import { WireClient } from '../support/wire-client.ts'
 
 const EVENTS = 20
@@ -20,6 +20,7 @@ describe('the service with the engine over NATS', () => {
   const { program } = found
   let servers: NatsServers
   let folder: string
+  let login: { readonly username: string; readonly password: string }
   before(async () => {
     servers = await NatsServers.start({ program, count: 3 })
     folder = await makeFolder()
@@ -40,7 +41,6 @@ describe('the service with the engine over NATS', () => {
   test('has acknowledged events, Sessions and commands again after it was killed', { timeout: 60_000 }, async () => {
     let devEui: string
     let applicationId: string
-    let login: { readonly username: string; readonly password: string }
     {
       await using service = await startAsProcess(folder, environment('a'))
       const administration = new Administration(service)
@@ -78,9 +78,11 @@ describe('the service with the engine over NATS', () => {
     assert.equal(command.topic, `application/${applicationId}/device/${devEui}/command/down`)
   })
 
-  test('refuses to start under another name, for the Sessions would be out of reach', async () => {
-    await using service = spawnService(folder, environment('b'))
-    assert.notEqual(await service.ended(), 0)
-    assert.match(service.stderr, /hold the messages and Sessions of the node “a”/)
+  test('has the Sessions of a node that died under another name', { timeout: 60_000 }, async () => {
+    await using service = await startAsProcess(folder, environment('b'))
+    using subscriber = await WireClient.open(service, 4)
+    subscriber.send(subscriber.connectPacket(login, { clientId: 'subscriber', clean: false }))
+    const connack = await subscriber.next()
+    assert.equal(connack?.cmd === 'connack' && connack.sessionPresent, true)
   })
 })

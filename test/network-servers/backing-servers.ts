@@ -128,7 +128,7 @@ export async function startRedis(programs: Programs, folder: string): Promise<Ba
  * open listener.
  */
 export async function startBroker(
-  programs: Programs,
+  programs: Pick<Programs, 'mosquitto'>,
   folder: string,
   name: string,
   lines?: (port: number) => readonly string[],

@@ -24,7 +24,10 @@ export interface BridgedBroker extends BackingServer {
 
 const PASSWORDS = { fieldgate: 'a password of Fieldgate', chirpstack: 'a password of ChirpStack' } as const
 
-export async function startBridgedBroker(programs: Programs, folder: string): Promise<BridgedBroker> {
+export async function startBridgedBroker(
+  programs: Pick<Programs, 'mosquitto'>,
+  folder: string,
+): Promise<BridgedBroker> {
   const own = join(folder, 'valley')
   await mkdir(own, { recursive: true })
   const authority = await Authority.create(own)

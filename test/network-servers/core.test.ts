@@ -3,6 +3,7 @@
  * order of commands.
  */
 import { after, before, describe } from 'node:test'
+import { testContracts } from './contracts-suite.ts'
 import { testEvents } from './events-suite.ts'
 import { WORD_SECONDS, testFates } from './fates-suite.ts'
 import { testOrder } from './order-suite.ts'
@@ -34,6 +35,7 @@ await describeWithNetworkServers('a real ChirpStack', { timeout: TIMEOUT_MS, con
       testEvents(places, way)
       testOrder(places, way)
       testFates(places, way)
+      testContracts(places, way)
     })
   }
 })

@@ -37,6 +37,10 @@ export class CutProxy {
     return this.#pairs.size
   }
 
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
   /** The target of new connections from now on, for a server that came back on another port. */
   leadTo(targetPort: number): void {
     this.#targetPort = targetPort

@@ -18,6 +18,8 @@ export interface PartSettings {
   readonly user?: string
   /** The working directory. */
   readonly folder: string
+  /** The environment besides PATH and HOME. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 /** The most characters that are kept of the output since one start. */
@@ -53,13 +55,13 @@ export class Part {
   /** Resolves when the program is ready. */
   async start(): Promise<void> {
     if (this.#child !== undefined) throw new Error(`${this.name} runs already`)
-    const { command, args, user, folder, ready } = this.#settings
+    const { command, args, user, folder, ready, environment } = this.#settings
     const as =
       user !== undefined && process.getuid?.() === 0 ? [`--reuid=${user}`, `--regid=${user}`, '--init-groups'] : []
     // The kernel ends it when this process is gone, for whatever reason.
     const child = spawn('setpriv', [...as, '--pdeathsig', 'KILL', command, ...args], {
       cwd: folder,
-      env: { PATH: process.env['PATH'] ?? '', HOME: folder },
+      env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child
@@ -111,6 +113,11 @@ export class Part {
   async kill(signal: 'SIGKILL' | 'SIGQUIT' | 'SIGINT' = 'SIGKILL'): Promise<void> {
     this.#child?.kill(signal)
     await within(this.#exited, `the end of ${this.name}`)
+  }
+
+  /** Waits until it has ended by itself, at most the time (ms). */
+  async ended(ms: number): Promise<void> {
+    await within(this.#exited, `the end of ${this.name}`, ms)
   }
 
   /** Freezes it, with its connections open. */

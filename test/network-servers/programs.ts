@@ -141,6 +141,23 @@ function onPath(name: string): string | undefined {
   return [...folders, ...SERVER_FOLDERS].map((folder) => join(folder, name)).find((file) => existsSync(file))
 }
 
+/** The reason for which no ChirpStack v4 can be started; undefined: it can. Unpacks nothing. */
+export function noChirpStack(): string | undefined {
+  const folder = process.env['FIELDGATE_TEST_CHIRPSTACK'] ?? ''
+  const files = CHIRPSTACK.chirpStackV4.flatMap((name) => [join(folder, name), join(folder, `${name}.xz`)])
+  const isHere =
+    (folder !== '' && files.some((file) => existsSync(file))) ||
+    CHIRPSTACK.chirpStackV4.some((name) => onPath(name) !== undefined)
+  if (!isHere) return `ChirpStack v4 is not here: ${CHIRPSTACK_HINT}`
+  const missing = ['redis-server', 'mosquitto'].filter((name) => onPath(name) === undefined)
+  return missing.length === 0 ? undefined : `not here (Debian: apt-get install ${missing.join(' ')})`
+}
+
+/** The broker mosquitto; undefined: it is not here (Debian: apt-get install mosquitto). */
+export function findMosquitto(): string | undefined {
+  return onPath('mosquitto')
+}
+
 /** The folder of the programs. Debian has each version in its own folder; the newest counts. */
 export function findPostgreSql(): string | undefined {
   const versions = '/usr/lib/postgresql'

@@ -105,9 +105,11 @@ function suite({ server: database, newDatabase, run }: TestServer): void {
   })
 
   test('a hint brings changes sooner than the next question would', async () => {
-    const listeners = new Set<() => void>()
+    const listeners = new Set<Parameters<ChangeFeed['subscribe']>[0]>()
+    // A row that follows nothing: it is no more than a hint.
+    const previous = { number: -1, id: 'unknown' }
     const feed: ChangeFeed = {
-      committed: () => listeners.forEach((listener) => listener()),
+      committed: (row) => listeners.forEach((listener) => listener({ ...row, previous })),
       subscribe(listener) {
         listeners.add(listener)
         return () => listeners.delete(listener)
@@ -123,6 +125,35 @@ function suite({ server: database, newDatabase, run }: TestServer): void {
     }
     // Without hints each of them waits for half a second.
     assert.ok(performance.now() - startedMs < 10 * 250)
+  })
+
+  test('a change with its content is told at once, without a question to the database', async () => {
+    let listener: Parameters<ChangeFeed['subscribe']>[0] | undefined
+    const toldToOther: { changes?: Pair['told'][1] } = {}
+    const fed: string[] = []
+    const from: ChangeFeed = {
+      committed: (row) => {
+        listener?.(row)
+        // Nothing was asked in between: the change is told by now.
+        const newest = toldToOther.changes?.at(-1)
+        if (newest?.kind === 'application_created') fed.push(newest.applicationId)
+      },
+      subscribe: () => () => {},
+    }
+    const to: ChangeFeed = {
+      committed: () => {},
+      subscribe: (asking) => {
+        listener = asking
+        return () => {}
+      },
+    }
+    await using pair = await openPair([from, to])
+    toldToOther.changes = pair.told[1]
+    const organizationId = await addOrganization(pair.one, 'acme')
+    const made: string[] = []
+    for (let number = 0; number < 5; number += 1)
+      made.push(await addApplication(pair.one, organizationId, `a ${number}`))
+    assert.deepEqual(fed, made)
   })
 
   test('a standing that another process changed is forgotten', async () => {

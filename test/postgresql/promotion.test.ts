@@ -1,17 +1,13 @@
 /** The failover to a synchronous standby, behind an address that leads to it. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { openRegistry } from '../../src/identity/registry.ts'
 import { addOrganization, createQuickHasher } from '../../src/identity/registry.testing.ts'
 import { isUnavailable } from '../../src/identity/store/registry-unavailable.ts'
-import { startPostgreSqlOn } from '../network-servers/backing-servers.ts'
-import type { BackingServer } from '../network-servers/backing-servers.ts'
 import { CutProxy } from '../network-servers/cut-proxy.ts'
+import { startStandby } from './standby.ts'
 import { startTestServer } from './test-server.ts'
-import type { TestServer } from './test-server.ts'
 
 /** Changes work again within this time. */
 const HEALED_MS = 30_000
@@ -21,7 +17,7 @@ if (server !== undefined) {
   after(() => server.close())
   test('changes go on after a promotion, no answered change is lost, and a standby is not taken for the server', async () => {
     const url = server.newDatabase()
-    const standby = await startStandby(server)
+    const standby = await startStandby(server.server.port, server.run)
     const proxy = await CutProxy.open(server.server.port)
     const at = (port: number): string => url.replace(/:\d+\//, `:${port}/`)
     const registry = await openRegistry({
@@ -59,23 +55,3 @@ if (server !== undefined) {
 }
 
 const ADMIN = { userId: '1', isAdmin: true }
-
-/** Starts a standby on which each change of the server is, before the change is answered. */
-async function startStandby({ server: primary, run }: TestServer): Promise<BackingServer> {
-  const admin = `postgres://postgres@127.0.0.1:${primary.port}/postgres`
-  const folder = join(run(admin, 'show data_directory'), '..')
-  const data = join(folder, 'standby')
-  const programs = run(admin, `select setting from pg_config where name = 'BINDIR'`)
-  const as = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--init-groups'] : []
-  const copy = ['-D', data, '-R', '--no-sync', '-c', 'fast', '-d', `${admin}?application_name=standby`]
-  execFileSync('setpriv', [...as, join(programs, 'pg_basebackup'), ...copy], { cwd: folder })
-  const standby = await startPostgreSqlOn(data, {
-    name: 'the standby',
-    programsFolder: programs,
-    folder,
-    ready: /database system is ready to accept read-only connections/,
-  })
-  run(admin, `alter system set synchronous_standby_names = 'standby'`)
-  run(admin, 'select pg_reload_conf()')
-  return standby
-}

@@ -12,24 +12,32 @@ export type Standing =
   | { readonly kind: 'integrator'; readonly organization: 'A' | 'B' }
   | { readonly kind: 'network server'; readonly organization: 'A' | 'B' | 'all' }
 
-export type Decision = 'granted' | 'refused' | 'malformed' | 'beyond limits'
+/** `kept`: the event of an unknown device is taken, and delivered to nobody. */
+export type Decision = 'granted' | 'kept' | 'refused' | 'malformed' | 'beyond limits'
 
-const EVENT_KINDS = new Set(['up', 'join', 'ack', 'error', 'status', 'location', 'txack', 'log', 'integration'])
+const EVENT_TOPIC =
+  /^application\/(?<application>[0-9A-Za-z-]{1,64})\/device\/(?<device>[0-9a-f]{16})\/event\/(?:up|join|ack|error|status|location|txack|log|integration)$/
+const COMMAND_TOPIC = /^application\/(?<application>[^/]+)\/device\/(?<device>[^/]+)\/command\/down$/
 const LIMITS = { bytes: 1024, levels: 32 }
+
+interface Device {
+  readonly organization: 'A' | 'B'
+  readonly application: string
+  readonly isDisabled: boolean
+}
 
 export class Oracle {
   readonly #applications: Readonly<Record<'A' | 'B', readonly string[]>>
-  /** The owners of all devices, by `application/device`. */
-  readonly #devices: ReadonlyMap<string, { readonly organization: 'A' | 'B'; readonly isDisabled: boolean }>
+  readonly #devices: ReadonlyMap<string, Device>
 
   constructor(places: Places) {
     const { applicationA, otherApplicationA, applicationB } = places
     this.#applications = { A: [applicationA, otherApplicationA], B: [applicationB] }
     this.#devices = new Map([
-      [`${applicationA}/${places.deviceA}`, { organization: 'A', isDisabled: false }],
-      [`${applicationA}/${places.disabledDeviceA}`, { organization: 'A', isDisabled: true }],
-      [`${otherApplicationA}/${places.otherDeviceA}`, { organization: 'A', isDisabled: false }],
-      [`${applicationB}/${places.deviceB}`, { organization: 'B', isDisabled: false }],
+      [places.deviceA, { organization: 'A', application: applicationA, isDisabled: false }],
+      [places.disabledDeviceA, { organization: 'A', application: applicationA, isDisabled: true }],
+      [places.otherDeviceA, { organization: 'A', application: otherApplicationA, isDisabled: false }],
+      [places.deviceB, { organization: 'B', application: applicationB, isDisabled: false }],
     ])
   }
 
@@ -65,13 +73,32 @@ export class Oracle {
   publish(standing: Standing, topicName: string): Decision {
     if (/[+#]/.test(topicName)) return 'malformed'
     if (isBeyondLimits(topicName)) return 'beyond limits'
-    const [, application, device, what, last] =
-      /^application\/([^/]+)\/device\/([^/]+)\/(event|command)\/([^/]+)$/.exec(topicName) ?? []
-    const owner = this.#devices.get(`${application}/${device}`)
-    if (owner === undefined || owner.isDisabled || standing.kind === 'refused') return 'refused'
-    const isTheirs = standing.organization === 'all' || standing.organization === owner.organization
-    if (standing.kind === 'integrator') return granted(isTheirs && what === 'command' && last === 'down')
-    return granted(isTheirs && what === 'event' && EVENT_KINDS.has(last ?? ''))
+    if (standing.kind === 'network server') return this.#event(standing.organization, topicName)
+    const { application, device = '' } = COMMAND_TOPIC.exec(topicName)?.groups ?? {}
+    const found = this.#devices.get(device)
+    if (standing.kind === 'refused' || found === undefined || found.isDisabled) return 'refused'
+    return granted(found.application === application && found.organization === standing.organization)
+  }
+
+  /** The Topic Name under which subscribers get the message; undefined: nobody gets it. */
+  delivered(standing: Standing, topicName: string): string | undefined {
+    if (this.publish(standing, topicName) !== 'granted') return undefined
+    const [, , , device = '', ...tail] = topicName.split('/')
+    return `application/${this.#devices.get(device)?.application}/device/${device}/${tail.join('/')}`
+  }
+
+  #event(organization: 'A' | 'B' | 'all', topicName: string): Decision {
+    const { application = '', device = '' } = EVENT_TOPIC.exec(topicName)?.groups ?? {}
+    if (device === '') return 'refused'
+    const found = this.#devices.get(device)
+    // A device of a neighbour is as unknown as a device that does not exist.
+    if (found === undefined || (organization !== 'all' && found.organization !== organization)) return 'kept'
+    // An id that the network server's owner does not have is the network server's own. The event
+    // goes on under the application of its device.
+    const { A, B } = this.#applications
+    const owned = organization === 'all' ? [...A, ...B] : this.#applications[organization]
+    const isPlaced = found.application === application || !owned.includes(application)
+    return granted(isPlaced && !found.isDisabled)
   }
 }
 
@@ -90,6 +117,8 @@ export function willConnackOf(decision: Decision, version: Version): number | 'c
   switch (decision) {
     case 'granted':
       return 0
+    // A Will Message is not kept: at CONNECT nobody knows yet whether it will ever be published.
+    case 'kept':
     case 'refused':
       return version === 4 ? 5 : 0x87
     case 'malformed':

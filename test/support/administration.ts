@@ -33,10 +33,15 @@ export interface ServiceCredential {
 
 export class Administration {
   readonly #service: Pick<RunningService, 'http' | 'adminSession'>
-  #serial = 0
+  #serial: number
 
-  constructor(service: Pick<RunningService, 'http' | 'adminSession'>) {
+  /**
+   * Administrators of one deployment need numbers of their own for unique names: `firstSerial` and
+   * those after it.
+   */
+  constructor(service: Pick<RunningService, 'http' | 'adminSession'>, firstSerial = 0) {
     this.#service = service
+    this.#serial = firstSerial
   }
 
   async organization(name = this.#unique('organization')): Promise<string> {
@@ -82,9 +87,14 @@ export class Administration {
     return { id: textIn(issued, 'id'), userName: textIn(issued, 'userName'), password: textIn(issued, 'password') }
   }
 
-  /** Calls endpoint 4 of the specification. */
-  async brokerToken(session: string, organizationId: string, ttlInSeconds = '3600'): Promise<string> {
-    const json = { organizationId, ttlInSeconds }
+  /** Calls endpoint 4 of the specification, with the limits of a narrow token if they are given. */
+  async brokerToken(
+    session: string,
+    organizationId: string,
+    ttlInSeconds = '3600',
+    scope: object = {},
+  ): Promise<string> {
+    const json = { organizationId, ttlInSeconds, ...scope }
     const answer = await this.#service.http.must('POST', '/api/mosquitto-auth/login', { token: session, json })
     return textIn(answer, 'jwtMqttAuth')
   }

@@ -69,10 +69,12 @@ export class TestPermit implements Permit {
   readonly ground = 'a ground'
   account: string | undefined = undefined
   expiresAtMs: number | undefined = undefined
+  beganAtMs: number | undefined = undefined
   maximumMessagesPerSecond = Infinity
   defaultSessionExpirySeconds: number | undefined = undefined
   backPressure: 'own' | 'shared' | undefined = undefined
-  mayReceive: ((topicName: string) => boolean) | undefined = undefined
+  mayReceive: Permit['mayReceive'] = undefined
+  whyNarrower: Permit['whyNarrower'] = undefined
   belongsSinceMs: ((topicFilter: string) => Promise<number>) | undefined = undefined
   whyUnmatched: Permit['whyUnmatched'] = undefined
   inspect: Permit['inspect'] = undefined
@@ -104,15 +106,15 @@ export class TestPermit implements Permit {
 }
 
 /**
- * Admits everybody. The user name is `tenant` or `tenant/identity`; no user name means
- * `tenant/user`.
+ * Admits everybody. The user name is `tenant`, `tenant/identity` or `tenant/identity/circle`; no
+ * user name means `tenant/user`.
  */
 export class TestPolicy implements Policy {
   readonly authenticationMethod = 'TEST'
   readonly permits: TestPermit[] = []
   admit: (credentials: Credentials) => Admission | Promise<Admission> = ({ userName }) => {
-    const [tenant, identity] = (userName ?? 'tenant/user').split('/')
-    const permit = new TestPermit(tenant, identity)
+    const [tenant, ...identity] = (userName ?? 'tenant/user').split('/')
+    const permit = new TestPermit(tenant, identity.length === 0 ? undefined : identity.join('/'))
     this.permits.push(permit)
     return { allowed: true, permit }
   }
@@ -279,15 +281,21 @@ export class TestClient {
   }
 
   /** The next packet, which must have this type. */
-  async next<Type extends ServerPacket['type']>(type: Type): Promise<PacketOf<Type>> {
+  next<Type extends ServerPacket['type']>(type: Type): Promise<PacketOf<Type>> {
+    return this.nextOf(type)
+  }
+
+  /** The next packet, which must have one of these types. */
+  async nextOf<Type extends ServerPacket['type']>(...types: readonly Type[]): Promise<PacketOf<Type>> {
     while (this.#packets.length === 0) {
-      if (this.transport.ended) throw new Error(`closed while waiting for ${type}`)
+      if (this.transport.ended) throw new Error(`closed while waiting for ${types.join()}`)
       await new Promise<void>((resolve) => {
         this.#waiting = resolve
       })
     }
     const packet = this.#packets.shift() as ServerPacket
-    if (packet.type !== type) throw new Error(`expected ${type}, got ${JSON.stringify(packet)}`)
+    const isExpected = types.some((type) => packet.type === type)
+    if (!isExpected) throw new Error(`expected ${types.join()}, got ${JSON.stringify(packet)}`)
     return packet as PacketOf<Type>
   }
 

@@ -9,7 +9,15 @@ export interface CommandEnd {
 }
 
 /** Runs `fieldgate` with these arguments on a data directory. */
-export async function fieldgate(dataDirectory: string, ...args: string[]): Promise<CommandEnd> {
+export function fieldgate(dataDirectory: string, ...args: string[]): Promise<CommandEnd> {
+  return fieldgateWith({ FIELDGATE_DATA_DIR: dataDirectory }, ...args)
+}
+
+/** Runs `fieldgate` with these arguments in an environment. */
+export async function fieldgateWith(
+  environment: Readonly<Record<string, string>>,
+  ...args: string[]
+): Promise<CommandEnd> {
   const end = { out: '', error: '' }
   const code = await run(args, {
     out: (text) => {
@@ -20,7 +28,7 @@ export async function fieldgate(dataDirectory: string, ...args: string[]): Promi
     },
     input: Readable.from([]),
     isInteractive: false,
-    environment: { FIELDGATE_DATA_DIR: dataDirectory },
+    environment,
   })
   return { code, ...end }
 }

@@ -12,12 +12,17 @@ const PROGRAM = '/usr/sbin/mosquitto'
 export class Mosquitto {
   readonly port: number
   readonly #configurationFile: string
+  readonly #environment: Readonly<Record<string, string>>
   #program: Program | undefined
 
   /**
    * Writes its configuration into the folder and starts it; `lines` are added to the configuration.
    */
-  static async start(folder: string, lines: readonly string[] = ['allow_anonymous true']): Promise<Mosquitto> {
+  static async start(
+    folder: string,
+    lines: readonly string[] = ['allow_anonymous true'],
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<Mosquitto> {
     const port = await freePort()
     const file = join(folder, 'mosquitto.conf')
     const own = [
@@ -29,14 +34,15 @@ export class Mosquitto {
     ]
     // Otherwise it would drop its rights, and could not write into the folder.
     await writeFile(file, [...own, 'user root', ...lines, ''].join('\n'))
-    const mosquitto = new Mosquitto(port, file)
+    const mosquitto = new Mosquitto(port, file, environment)
     await mosquitto.comeBack()
     return mosquitto
   }
 
-  private constructor(port: number, configurationFile: string) {
+  private constructor(port: number, configurationFile: string, environment: Readonly<Record<string, string>>) {
     this.port = port
     this.#configurationFile = configurationFile
+    this.#environment = environment
   }
 
   /** Stops it in order; its Sessions are on disk then. */
@@ -48,7 +54,7 @@ export class Mosquitto {
 
   /** Starts it again on its port. */
   async comeBack(): Promise<void> {
-    this.#program = new Program(PROGRAM, ['-c', this.#configurationFile])
+    this.#program = new Program(PROGRAM, ['-c', this.#configurationFile], { environment: this.#environment })
     await this.#program.complaint(/mosquitto version \S+ running/)
   }
 }

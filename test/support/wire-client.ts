@@ -31,8 +31,12 @@ export class WireClient {
   #wake: () => void = () => {}
   #messageId = 0
 
-  /** Connects and verifies the server; no MQTT packet is sent yet. */
-  static async open(service: Pick<RunningService, 'mqttsPort' | 'ca'>, version: Version): Promise<WireClient> {
+  /** Connects and verifies the server within the time (ms); no MQTT packet is sent yet. */
+  static async open(
+    service: Pick<RunningService, 'mqttsPort' | 'ca'>,
+    version: Version,
+    ms?: number,
+  ): Promise<WireClient> {
     const { mqttsPort: port, ca } = service
     opened += 1
     // Each address has its own bound on new connections; the loopback network has many addresses.
@@ -45,7 +49,13 @@ export class WireClient {
       ...(session === undefined ? {} : { session }),
     })
     socket.on('session', (ticket: Buffer) => sessions.set(port, ticket))
-    await within(once(socket, 'secureConnect'), 'the TLS handshake')
+    try {
+      await within(once(socket, 'secureConnect'), 'the TLS handshake', ms)
+    } catch (error) {
+      // The handshake that comes too late may fail as well.
+      socket.on('error', () => {}).destroy()
+      throw error
+    }
     return new WireClient(socket, version)
   }
 

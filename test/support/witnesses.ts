@@ -3,7 +3,7 @@
  * not have been.
  */
 import assert from 'node:assert/strict'
-import type { Packet } from 'mqtt-packet'
+import type { IPublishPacket, Packet } from 'mqtt-packet'
 import type { Credential, MatrixDeployment } from './access-matrix-deployment.ts'
 import type { RunningService } from './running-service.ts'
 import { WireClient } from './wire-client.ts'
@@ -20,20 +20,23 @@ const COMMANDS = 'application/+/device/+/command/down'
 export class Witnesses {
   readonly #service: RunningService
   readonly #deployment: MatrixDeployment
-  readonly #clients: WireClient[] = []
+  readonly #clients: { readonly client: WireClient; readonly applications: readonly string[] }[] = []
   /** Clients of the matrix's own subscriptions, granted and refused ones. */
   readonly #watched: { readonly client: WireClient; readonly isGranted: boolean; readonly title: string }[] = []
   readonly #titles = new Map<string, string>()
-  readonly #granted = new Set<string>()
+  /** The Topic Names under which the granted messages are delivered, by serial. */
+  readonly #granted = new Map<string, string>()
 
   /** Subscribes to all events and commands of both organizations, each by a credential that may. */
   static async open(service: RunningService, deployment: MatrixDeployment): Promise<Witnesses> {
     const witnesses = new Witnesses(service, deployment)
     const { applicationA, otherApplicationA, applicationB } = deployment.places
-    await witnesses.#subscribe('the token of a member of A', [eventsOf(applicationA), eventsOf(otherApplicationA)])
-    await witnesses.#subscribe('the token of a member of B', [eventsOf(applicationB)])
-    await witnesses.#subscribe('the service credential of A', [COMMANDS])
-    await witnesses.#subscribe('the service credential of B', [COMMANDS])
+    const ofA = [applicationA, otherApplicationA]
+    const ofB = [applicationB]
+    await witnesses.#subscribe('the token of a member of A', ofA.map(eventsOf), ofA)
+    await witnesses.#subscribe('the token of a member of B', ofB.map(eventsOf), ofB)
+    await witnesses.#subscribe('the service credential of A', [COMMANDS], ofA)
+    await witnesses.#subscribe('the service credential of B', [COMMANDS], ofB)
     // Each organization has its own network server, so that of the deployment gets no command.
     const everywhere = await witnesses.#connect('the service credential of the deployment')
     assert.equal(await everywhere.subscribe(COMMANDS, 0), 0)
@@ -46,11 +49,14 @@ export class Witnesses {
     this.#deployment = deployment
   }
 
-  /** A payload, valid as a command, that no other message has. */
-  marked(verdict: 'granted' | 'refused', title: string): string {
+  /**
+   * A payload, valid as a command, that no other message has. `topicName`: the message is
+   * delivered, once, under this name. Undefined: nobody gets it.
+   */
+  marked(topicName: string | undefined, title: string): string {
     const serial = String(this.#titles.size)
-    this.#titles.set(serial, `${verdict}: ${title}`)
-    if (verdict === 'granted') this.#granted.add(serial)
+    this.#titles.set(serial, title)
+    if (topicName !== undefined) this.#granted.set(serial, topicName)
     return payloadOf(serial)
   }
 
@@ -67,13 +73,12 @@ export class Witnesses {
     await this.#publishTheLast()
     const delivered: string[] = []
     const endMs = performance.now() + PACED_MS
-    do {
-      for (const client of this.#clients) delivered.push(...serialsOf(await pinged(client)))
-    } while (this.#missing(delivered).length > 0 && performance.now() < endMs)
+    do await this.#collect(delivered)
+    while (this.#missing(delivered).length > 0 && performance.now() < endMs)
     // The absence of all others is proved by one more round trip.
-    for (const client of this.#clients) delivered.push(...serialsOf(await pinged(client)))
+    await this.#collect(delivered)
     const wrong = delivered.filter((serial) => !this.#granted.has(serial)).map((serial) => this.#titles.get(serial))
-    assert.deepEqual(wrong, [], 'delivered although refused')
+    assert.deepEqual(wrong, [], 'delivered although not granted')
     const missing = this.#missing(delivered)
     assert.deepEqual(
       missing.map((serial) => this.#titles.get(serial)),
@@ -90,17 +95,34 @@ export class Witnesses {
   }
 
   close(): void {
-    for (const client of [...this.#clients, ...this.#watched.map((watched) => watched.client)]) client.destroy()
+    for (const { client } of [...this.#clients, ...this.#watched]) client.destroy()
   }
 
   #missing(delivered: readonly string[]): readonly string[] {
-    return [...this.#granted].filter((serial) => !delivered.includes(serial))
+    return [...this.#granted.keys()].filter((serial) => !delivered.includes(serial))
   }
 
-  async #subscribe(name: string, topicFilters: readonly string[]): Promise<void> {
+  /**
+   * Adds the serials of the messages that have come, each by its own name to its own organization.
+   */
+  async #collect(delivered: string[]): Promise<void> {
+    for (const { client, applications } of this.#clients) {
+      for (const packet of await pinged(client)) {
+        const serial = isUnconfirmed(packet) ? LAST : serialOf(packet)
+        if (serial === LAST) continue
+        const { topic } = packet as IPublishPacket
+        const title = this.#titles.get(serial) ?? serial
+        assert.ok(applications.includes(topic.split('/')[1] ?? ''), `${title}: ${topic} came to another organization`)
+        assert.equal(topic, this.#granted.get(serial), title)
+        delivered.push(serial)
+      }
+    }
+  }
+
+  async #subscribe(name: string, topicFilters: readonly string[], applications: readonly string[]): Promise<void> {
     const client = await this.#connect(name)
     for (const topicFilter of topicFilters) assert.equal(await client.subscribe(topicFilter, 0), 0)
-    this.#clients.push(client)
+    this.#clients.push({ client, applications })
   }
 
   async #connect(name: string): Promise<WireClient> {
@@ -141,14 +163,6 @@ async function pinged(client: WireClient): Promise<readonly Packet[]> {
   const packets = await client.ping()
   assert.ok(packets !== 'closed', 'a witness was disconnected')
   return packets
-}
-
-/** The serials of the messages, without the last ones. */
-function serialsOf(packets: readonly Packet[]): readonly string[] {
-  return packets
-    .filter((packet) => !isUnconfirmed(packet))
-    .map(serialOf)
-    .filter((serial) => serial !== LAST)
 }
 
 function eventsOf(application: string): string {

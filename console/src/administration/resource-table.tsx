@@ -6,6 +6,7 @@ import { Button, Group, Pagination, ScrollArea, Skeleton, Table, TextInput, Visu
 import type { ReactElement, ReactNode } from 'react'
 import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
+import { MissingNodes } from '../shell/missing-nodes.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { useResourceList } from './resource-list.ts'
 import type { ResourceList, ResourceListOptions } from './resource-list.ts'
@@ -74,6 +75,7 @@ export function ListView<Item>(props: ListViewProps<Item>): ReactElement {
       </Group>
       {shortcuts.length === 0 ? null : <Shortcuts shortcuts={shortcuts} typed={typed} onChoose={type} />}
       <Failure error={answer.error} onRetry={() => void answer.refetch()} />
+      <MissingNodes names={answer.data?.missingNodes ?? []} />
       <Panel flush>
         {answer.isLoading ? <Skeleton h={240} m="lg" /> : null}
         {answer.data !== undefined && total === 0 ? empty : null}

@@ -8,6 +8,7 @@ export interface Profile {
     readonly organizationID: string
     readonly isAdmin: boolean
     readonly isDeviceAdmin: boolean
+    readonly isReadOnly: boolean
   }[]
   readonly is2faEnabled: boolean
 }

@@ -4,6 +4,7 @@ import type { ClientRefusal } from './broker-views.ts'
 import type { Listed } from './list.ts'
 import { claimsOf } from '../session/claims.ts'
 import { request } from './request.ts'
+import type { TokenScope } from './token-scope.ts'
 
 export interface Deployment {
   readonly mqttsHost: string
@@ -16,12 +17,16 @@ export interface Deployment {
 export interface BrokerToken {
   readonly id: string
   readonly userID: string
+  /** The API key that made the token; "" where a person did. */
+  readonly apiKeyID: string
   readonly issuedAt: string
   readonly expiresAt: string
   readonly lastUsedAt: string | null
   /** The number of clients that are connected with the token. */
   readonly connections: number
   readonly lastRefusal: ClientRefusal | null
+  /** Null for a token without limits. */
+  readonly scope: TokenScope | null
 }
 
 /** A token that was just issued. */
@@ -40,11 +45,14 @@ export function useDeployment() {
   })
 }
 
-/** Issues a broker-access token. `isOfConsole` marks a token for the console's own connection. */
+/**
+ * Issues a broker-access token, with the limits that are given. `isOfConsole` marks a token for the
+ * console's own connection.
+ */
 export async function issueBrokerToken(
   organizationId: string,
   ttlSeconds: number,
-  options: { readonly isOfConsole?: boolean } = {},
+  options: TokenScope & { readonly isOfConsole?: boolean } = {},
 ): Promise<IssuedToken> {
   const body = { organizationId, ttlInSeconds: String(ttlSeconds), ...options }
   const { jwtMqttAuth } = await request<{ readonly jwtMqttAuth: string }>('POST', '/api/mosquitto-auth/login', { body })
@@ -78,7 +86,7 @@ export function useBrokerTokens(organizationId: string, refetchIntervalMs: numbe
 /** The topics that a client subscribes to and publishes to. */
 export interface Topics {
   readonly events: string
-  /** Undefined for a whole application: a command goes to one device. */
+  /** Undefined for more than one device, since a command goes to one, and for reading only. */
   readonly commands: string | undefined
 }
 
@@ -90,14 +98,21 @@ export async function applicationTopics(organizationId: string, applicationId: s
   return { events: quoted(topic), commands: undefined }
 }
 
-/** The topics of one device: all kinds of event, and commands. */
-export async function deviceTopics(organizationId: string, devEui: string): Promise<Topics> {
+/** The topic of all applications. */
+export async function organizationTopics(organizationId: string): Promise<Topics> {
+  const path = '/api/mosquitto-auth/subscribe-organization-events'
+  const { topic } = await request<{ readonly topic: string }>('GET', path, { query: { organizationId } })
+  return { events: quoted(topic), commands: undefined }
+}
+
+/** The topics of one device: all kinds of event, and commands unless it is for reading only. */
+export async function deviceTopics(organizationId: string, devEui: string, isReadOnly: boolean): Promise<Topics> {
   const query = { organizationId, devEui }
   const [events, commands] = await Promise.all([
     request<{ readonly topic: readonly string[] }>('GET', '/api/mosquitto-auth/subscribe-device-events', { query }),
-    request<{ readonly topic: string }>('GET', '/api/mosquitto-auth/send-command', { query }),
+    isReadOnly ? undefined : request<{ readonly topic: string }>('GET', '/api/mosquitto-auth/send-command', { query }),
   ])
-  return { events: quoted(events.topic.at(-1) ?? ''), commands: quoted(commands.topic) }
+  return { events: quoted(events.topic.at(-1) ?? ''), commands: commands && quoted(commands.topic) }
 }
 
 /** The topic of a sentence stands in single quotes at its end (specification §2.6). */

@@ -85,9 +85,57 @@ export interface LoadSample {
   readonly eventLoopDelayMs: number
 }
 
+/** The health of a part of the service. */
+interface PartHealth {
+  readonly name: string
+  readonly isWell: boolean
+  readonly reason: string
+}
+
+/** A living node of the deployment. */
+export interface NodeStatus {
+  readonly name: string
+  readonly version: string
+  readonly isReady: boolean
+  readonly startedAt: string
+  /** Time since the node was heard last. */
+  readonly silentMs: number
+  /** False: its numbers are null. */
+  readonly hasAnswered: boolean
+  readonly parts: readonly PartHealth[]
+  readonly connections: number | null
+  readonly sessions: number | null
+}
+
+/** A node that does not live any more. */
+export interface LostNode {
+  readonly name: string
+  readonly endedAt: string
+  /** False: it was lost. */
+  readonly isOrderly: boolean
+  /** The node that has its Sessions now. */
+  readonly heir: string | null
+}
+
+/** A server that keeps messages or the registry. Its texts are for people. */
+export interface ServerStatus {
+  readonly kind: 'nats' | 'postgresql'
+  readonly name: string
+  readonly isWell: boolean
+  readonly role: string
+  readonly lag: string
+  readonly reason: string
+}
+
 /** The numbers of the service. */
 export interface ServiceNumbers {
-  readonly parts: readonly { readonly name: string; readonly isWell: boolean; readonly reason: string }[]
+  readonly parts: readonly PartHealth[]
+  /** Empty where the service keeps everything itself. */
+  readonly servers: readonly ServerStatus[]
+  /** Absent in a deployment of one node. */
+  readonly lostNodes?: readonly LostNode[]
+  /** Absent in a deployment of one node. */
+  readonly nodes?: readonly NodeStatus[]
   readonly connections: number
   readonly sessions: number
   readonly subscriptions: number

@@ -16,6 +16,29 @@ export interface Application {
   readonly organizationID: string
 }
 
+/** The members that an application has by itself, and not in a list. */
+interface ApplicationSettings {
+  /** The shape of its events; empty for events as received. */
+  readonly eventShape: string
+  /** NETWORK_SERVER: objects of commands that no codec here encodes are passed on. */
+  readonly objectCommands: string
+}
+
+/** The settings of an application; of none while the id is undefined. */
+export function useApplicationSettings(applicationId: string | undefined) {
+  return useQuery({
+    queryKey: ['applications', 'settings', applicationId ?? ''],
+    enabled: applicationId !== undefined,
+    queryFn: async ({ signal }) => {
+      const path = `/api/applications/${encodeURIComponent(applicationId ?? '')}`
+      return (await request<{ readonly application: ApplicationSettings }>('GET', path, { signal })).application
+    },
+  })
+}
+
+/** How a device is heard, by its interval. */
+export type DeviceState = 'ON_TIME' | 'LATE' | 'SILENT' | 'NEVER_HEARD'
+
 export interface Device {
   readonly devEUI: string
   readonly name: string
@@ -24,6 +47,10 @@ export interface Device {
   readonly description: string
   readonly deviceProfileName: string
   readonly isDisabled: boolean
+  readonly state: DeviceState
+  readonly lowBattery: boolean
+  readonly weakSignal: boolean
+  readonly losingFrames: boolean
   readonly deviceStatusBatteryLevel: number | null
   readonly deviceStatusMargin: number | null
   readonly lastSeenAt: string | null
@@ -34,7 +61,12 @@ export interface DeviceDetail {
   readonly device: Pick<
     Device,
     'devEUI' | 'name' | 'applicationID' | 'description' | 'deviceProfileName' | 'isDisabled'
-  > & { readonly tags: Readonly<Record<string, string>>; readonly variables: Readonly<Record<string, string>> }
+  > & {
+    /** The id of a device profile, or another text that the network server understands. */
+    readonly deviceProfileID: string
+    readonly tags: Readonly<Record<string, string>>
+    readonly variables: Readonly<Record<string, string>>
+  }
   readonly organizationID: string
   readonly deviceStatusBatteryLevel: number | null
   readonly deviceStatusMargin: number | null

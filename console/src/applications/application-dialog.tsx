@@ -1,7 +1,7 @@
-import { Textarea, TextInput } from '@mantine/core'
+import { Checkbox, Select, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { ReactElement } from 'react'
-import { DEVICES_PATH } from '../api/directory.ts'
+import { DEVICES_PATH, useApplicationSettings } from '../api/directory.ts'
 import type { Application } from '../api/directory.ts'
 import { request } from '../api/request.ts'
 import { Dialog, DialogForm } from '../shell/dialog.tsx'
@@ -12,6 +12,13 @@ export const APPLICATIONS_PATH = '/api/applications'
 
 /** The first members of the cache keys that depend on applications. */
 export const APPLICATION_CHANGES = [APPLICATIONS_PATH, 'applications', DEVICES_PATH]
+
+const SHAPES = [
+  { value: '', label: 'As the network server sends them' },
+  { value: 'V3', label: 'V3: as ChirpStack v3 writes them' },
+  { value: 'V4', label: 'V4: as ChirpStack v4 writes them' },
+  { value: 'NORMALIZED', label: 'Normalized: one spelling for all' },
+]
 
 interface ApplicationDialogProps {
   /** The subject is the application to change. Without a subject the dialog creates one. */
@@ -37,8 +44,17 @@ function ApplicationForm({ application, onClose }: ApplicationFormProps): ReactE
   const { organization } = useOrganization()
   const [name, setName] = useState(application?.name ?? '')
   const [description, setDescription] = useState(application?.description ?? '')
+  const { data: saved } = useApplicationSettings(application?.id)
+  // Undefined: nobody has changed it here, so it stays as it is saved.
+  const [eventShape, setEventShape] = useState<string | undefined>(undefined)
+  const [passesObjects, setPassesObjects] = useState<boolean | undefined>(undefined)
   const save = (): Promise<unknown> => {
-    const fields = { name: name.trim(), description: description.trim() }
+    const fields = {
+      name: name.trim(),
+      description: description.trim(),
+      ...(eventShape === undefined ? {} : { eventShape }),
+      ...(passesObjects === undefined ? {} : { objectCommands: passesObjects ? 'NETWORK_SERVER' : '' }),
+    }
     return application === undefined
       ? request('POST', APPLICATIONS_PATH, {
           body: { application: { ...fields, organizationID: organization.id } },
@@ -69,6 +85,20 @@ function ApplicationForm({ application, onClose }: ApplicationFormProps): ReactE
         autosize
         minRows={2}
         maxRows={6}
+      />
+      <Select
+        label="Events"
+        description="A change counts from the next event."
+        data={SHAPES}
+        value={eventShape ?? saved?.eventShape ?? ''}
+        onChange={(value) => setEventShape(value ?? '')}
+        allowDeselect={false}
+      />
+      <Checkbox
+        label="Pass objects of commands on to the network server"
+        description="For an application without a codec here, whose network server encodes them."
+        checked={passesObjects ?? saved?.objectCommands === 'NETWORK_SERVER'}
+        onChange={(event) => setPassesObjects(event.currentTarget.checked)}
       />
     </DialogForm>
   )

@@ -15,7 +15,7 @@ import { actorText, factsOf, isAboutUser, SHORTCUTS, wordsOf } from './audit-wor
 interface Entry {
   readonly id: string
   readonly at: string
-  readonly actor: 'user' | 'operator' | 'service'
+  readonly actor: 'user' | 'operator' | 'service' | 'apiKey'
   /** The user's id; "" unless the actor is a user. */
   readonly actorUserID: string
   readonly actorName: string

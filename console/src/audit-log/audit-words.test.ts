@@ -14,6 +14,8 @@ test('the operator of the machine, the service and users are told apart', () => 
   assert.equal(actorText({ actor: 'service', actorUserID: '', actorName: '' }), 'the service')
   assert.equal(actorText({ actor: 'user', actorUserID: '2', actorName: 'anna' }), 'anna')
   assert.equal(actorText({ actor: 'user', actorUserID: '3', actorName: '' }), 'user 3')
+  assert.equal(actorText({ actor: 'apiKey', actorUserID: '', actorName: 'lake' }), 'the API key lake')
+  assert.equal(actorText({ actor: 'apiKey', actorUserID: '', actorName: '' }), 'an API key that is gone')
 })
 
 test('details are told with their names and values in words', () => {

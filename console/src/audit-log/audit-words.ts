@@ -7,6 +7,7 @@ const VERBS: Readonly<Record<string, string>> = {
 }
 
 const NOUNS: Readonly<Record<string, string>> = {
+  api_key: 'API key',
   service_credential: 'Network-server credential',
   second_factor: 'Second factor',
   signing_key: 'Signing key',
@@ -28,7 +29,7 @@ export function isAboutUser(action: string): boolean {
 
 /** The actor of an entry. */
 interface Actor {
-  readonly actor: 'user' | 'operator' | 'service'
+  readonly actor: 'user' | 'operator' | 'service' | 'apiKey'
   /** The user's id; "" unless the actor is a user. */
   readonly actorUserID: string
   /** The user's name; "" where the user has been deleted. */
@@ -42,7 +43,9 @@ export function actorText({
   actorName,
 }: Pick<Actor, 'actor' | 'actorUserID' | 'actorName'>): string {
   if (actor === 'operator') return 'the operator of this machine'
-  return actor === 'service' ? 'the service' : actorName || `user ${actorUserID}`
+  if (actor === 'service') return 'the service'
+  if (actor === 'apiKey') return actorName === '' ? 'an API key that is gone' : `the API key ${actorName}`
+  return actorName || `user ${actorUserID}`
 }
 
 /** Searches that are offered to the reader. A search looks into actions and subjects. */
@@ -54,6 +57,8 @@ export const SHORTCUTS: readonly { readonly value: string; readonly label: strin
   { value: 'token.', label: 'Tokens' },
   { value: 'service_credential.', label: 'Network servers' },
   { value: 'user.', label: 'Users' },
+  { value: 'device_profile.', label: 'Device profiles' },
+  { value: 'webhook.', label: 'Webhooks' },
 ]
 
 /**

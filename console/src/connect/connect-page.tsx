@@ -152,6 +152,7 @@ function Snippets({ access, deployment }: AccessPanelsProps): ReactElement {
       origin: window.location.origin,
       token: access.token.jwt,
       organizationId: organization.id,
+      scope: access.scope,
       eventTopic: access.topics.events,
       commandTopic: access.topics.commands,
       authority: authority.data,

@@ -1,5 +1,7 @@
 /** A program or configuration that people paste, and the facts that it is made of. */
 
+import type { TokenScope } from '../api/token-scope.ts'
+
 /** The facts that every snippet is made of. */
 export interface SnippetFacts {
   readonly host: string
@@ -8,6 +10,8 @@ export interface SnippetFacts {
   readonly origin: string
   readonly token: string
   readonly organizationId: string
+  /** The limits of the token, which the next tokens have as well. Absent: none. */
+  readonly scope?: TokenScope
   readonly eventTopic: string
   /** Undefined for a whole application. */
   readonly commandTopic: string | undefined
@@ -45,6 +49,11 @@ export const RENEWING = 'With FIELDGATE_USER and FIELDGATE_PASSWORD in its envir
 
 /** The command that every snippet sends as its example. */
 export const COMMAND = '{"confirmed": false, "fPort": 10, "data": "AQID"}'
+
+/** The further members of a login for the next token, each as its name and its JSON. */
+export function scopeMembers({ scope = {} }: Pick<SnippetFacts, 'scope'>): readonly (readonly [string, string])[] {
+  return Object.entries(scope).map(([name, value]) => [name, JSON.stringify(value)] as const)
+}
 
 /** A text as one word of a POSIX shell. */
 export function quoted(text: string): string {

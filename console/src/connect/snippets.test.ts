@@ -119,3 +119,26 @@ test('the bridge for Home Assistant keeps its Session: mosquitto asks for none b
   assert.match(bridge, /^bridge_protocol_version mqttv311$/m)
   assert.match(bridge, /^cleansession false$/m)
 })
+
+test('a program that gets new tokens by itself asks for the limits of its first token again', () => {
+  const facts = { ...FACTS, scope: { devEuis: ['00005eef10000001'], eventKinds: ['up', 'join'], isReadOnly: true } }
+  for (const [id, wish] of [
+    [
+      'mqtt-js',
+      `{ organizationId: '1', ttlInSeconds: '86400', devEuis: ["00005eef10000001"], eventKinds: ["up","join"], isReadOnly: true }`,
+    ],
+    [
+      'python',
+      '{"organizationId": "1", "ttlInSeconds": "86400", "devEuis": ["00005eef10000001"], "eventKinds": ["up","join"], "isReadOnly": True}',
+    ],
+    [
+      'go',
+      'map[string]any{"organizationId": "1", "ttlInSeconds": "86400", "devEuis": []string{"00005eef10000001"}, "eventKinds": []string{"up","join"}, "isReadOnly": true}',
+    ],
+  ] as const) {
+    assert.ok(
+      textsOf(id, facts).join('').includes(`wish = ${wish}`) || textsOf(id, facts).join('').includes(`wish := ${wish}`),
+      id,
+    )
+  }
+})

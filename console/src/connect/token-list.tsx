@@ -10,6 +10,7 @@ import type { BrokerToken } from '../api/broker-access.ts'
 import type { Listed } from '../api/list.ts'
 import { request } from '../api/request.ts'
 import { sentenceOf } from '../api/sentence.ts'
+import { scopeWords } from './scope-words.ts'
 import { kindWords, sentence } from '../refusals/refusal-words.ts'
 import { Blank } from '../shell/blank.tsx'
 import { Failure } from '../shell/failure.tsx'
@@ -52,6 +53,7 @@ export function TokenList({ newTokenId }: { readonly newTokenId: string | undefi
               <Table.Tr>
                 <Table.Th>Token</Table.Th>
                 {isOrganizationAdmin ? <Table.Th>Of</Table.Th> : null}
+                <Table.Th>For</Table.Th>
                 <Table.Th>Created</Table.Th>
                 <Table.Th>Last used</Table.Th>
                 <Table.Th>Expires</Table.Th>
@@ -98,10 +100,9 @@ function TokenRow({ token, isNew }: { readonly token: BrokerToken; readonly isNe
         ) : null}
       </Table.Td>
       {isOrganizationAdmin ? (
-        <Table.Td>
-          <Holder userId={token.userID} />
-        </Table.Td>
+        <Table.Td>{token.apiKeyID === '' ? <Holder userId={token.userID} /> : `API key fg_${token.apiKeyID}`}</Table.Td>
       ) : null}
+      <Table.Td>{scopeWords(token.scope)}</Table.Td>
       <Table.Td>
         <When at={token.issuedAt} />
       </Table.Td>

@@ -1,6 +1,8 @@
 import { Button, Code, Group, Stack, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
+import { Link } from 'wouter'
 import type { Connection } from '../api/broker-views.ts'
+import { whyHref } from '../diagnosis/question.ts'
 import { Dialog } from '../shell/dialog.tsx'
 import type { DialogView } from '../shell/dialog.tsx'
 import { Facts } from '../shell/facts.tsx'
@@ -16,6 +18,11 @@ export function ConnectionDialog({ state }: { readonly state: DialogView<Connect
     <Dialog title={subject?.clientID ?? ''} state={state}>
       {subject === undefined ? null : <Details connection={subject} />}
       <Group justify="flex-end" mt="lg">
+        {subject === undefined ? null : (
+          <Button component={Link} href={whyHref('clientId', subject.clientID)} variant="default">
+            Why no data?
+          </Button>
+        )}
         <Button variant="default" onClick={state.close}>
           Close
         </Button>

@@ -1,17 +1,19 @@
 import { Select, Switch, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { ReactElement } from 'react'
+import { DEVICE_PROFILE, useDeviceProfiles } from '../api/device-profiles.ts'
 import { DEVICES_PATH, useApplications } from '../api/directory.ts'
 import type { DeviceDetail } from '../api/directory.ts'
 import { request } from '../api/request.ts'
 import { Dialog, DialogForm } from '../shell/dialog.tsx'
 import type { DialogView } from '../shell/dialog.tsx'
 import { useOrganization } from '../shell/organization.tsx'
-import { PairsInput, pairsOf, recordOf } from './pairs-input.tsx'
-import type { Pair } from './pairs-input.tsx'
+import { PairsInput } from './pairs-input.tsx'
+import { pairsOf, recordOf } from './pairs.ts'
+import type { Pair } from './pairs.ts'
 
 /** The first members of the cache keys that depend on devices. */
-const DEVICE_CHANGES = [DEVICES_PATH, 'device', 'device-topics']
+const DEVICE_CHANGES = [DEVICES_PATH, 'device', 'device-topics', DEVICE_PROFILE]
 
 interface DeviceDialogProps {
   /** The subject is the device to change. Without a subject the dialog creates one. */
@@ -71,6 +73,7 @@ function DeviceForm({ device, applicationId, onClose }: DeviceFormProps): ReactE
       ) : null}
       <Fields
         isNew={device === undefined}
+        savedProfile={device?.deviceProfileID ?? ''}
         values={{ ...values, applicationId: applicationID }}
         onChange={(changed) => setValues((before) => ({ ...before, ...changed }))}
       />
@@ -81,6 +84,8 @@ function DeviceForm({ device, applicationId, onClose }: DeviceFormProps): ReactE
 /** The values of all fields except the DevEUI, which never changes. */
 interface Values {
   readonly applicationId: string | undefined
+  /** Undefined: as it is. Empty: no profile. */
+  readonly deviceProfileID: string | undefined
   readonly name: string
   readonly description: string
   readonly tags: readonly Pair[]
@@ -91,6 +96,7 @@ interface Values {
 function valuesOf(device: DeviceDetail['device'] | undefined, applicationId: string | undefined): Values {
   return {
     applicationId: device?.applicationID ?? applicationId,
+    deviceProfileID: undefined,
     name: device?.name ?? '',
     description: device?.description ?? '',
     tags: pairsOf(device?.tags ?? {}),
@@ -100,11 +106,12 @@ function valuesOf(device: DeviceDetail['device'] | undefined, applicationId: str
 }
 
 function fieldsOf(
-  { name, description, tags, variables, isDisabled }: Values,
+  { name, deviceProfileID, description, tags, variables, isDisabled }: Values,
   applicationID: string | undefined,
 ): object {
   return {
     applicationID,
+    ...(deviceProfileID === undefined ? {} : { deviceProfileID }),
     name: name.trim(),
     description: description.trim(),
     tags: recordOf(tags),
@@ -115,11 +122,13 @@ function fieldsOf(
 
 interface FieldsProps {
   readonly isNew: boolean
+  /** The profile that the device has, by its id or by a text of the network server. */
+  readonly savedProfile: string
   readonly values: Values
   readonly onChange: (changed: Partial<Values>) => void
 }
 
-function Fields({ isNew, values, onChange }: FieldsProps): ReactElement {
+function Fields({ isNew, savedProfile, values, onChange }: FieldsProps): ReactElement {
   const { organization } = useOrganization()
   const applications = useApplications(organization.id)
   return (
@@ -139,6 +148,10 @@ function Fields({ isNew, values, onChange }: FieldsProps): ReactElement {
         nothingFoundMessage="No application has this name"
         allowDeselect={false}
         searchable
+      />
+      <ProfileSelect
+        value={values.deviceProfileID ?? savedProfile}
+        onChange={(deviceProfileID) => onChange({ deviceProfileID })}
       />
       <Textarea
         label="Description"
@@ -170,5 +183,32 @@ function Fields({ isNew, values, onChange }: FieldsProps): ReactElement {
         onChange={(event) => onChange({ isDisabled: event.currentTarget.checked })}
       />
     </>
+  )
+}
+
+interface ProfileSelectProps {
+  /** An id of a profile. Another text, which is not of a profile, shows as no profile. */
+  readonly value: string
+  readonly onChange: (id: string) => void
+}
+
+function ProfileSelect({ value, onChange }: ProfileSelectProps): ReactElement | null {
+  const { organization } = useOrganization()
+  const profiles = useDeviceProfiles(organization.id)
+  const data = profiles.data?.result.map(({ id, name: label }) => ({ value: id, label })) ?? []
+  if (data.length === 0) return null
+  return (
+    <Select
+      label="Device profile"
+      description="Its codec goes before the codec of the application."
+      placeholder="None"
+      data={data}
+      value={data.some(({ value: id }) => id === value) ? value : null}
+      onChange={(id) => onChange(id ?? '')}
+      nothingFoundMessage="No device profile has this name"
+      clearable
+      clearButtonProps={{ 'aria-label': 'No device profile' }}
+      searchable
+    />
   )
 }

@@ -10,6 +10,7 @@ import type { DeviceDetail } from '../api/directory.ts'
 import { ConnectionBadge } from '../broker/connection-badge.tsx'
 import { useBroker, useBrokerState } from '../broker/use-broker.ts'
 import { useLiveEvents } from '../broker/use-live-events.ts'
+import { whyHref } from '../diagnosis/question.ts'
 import { EventView } from '../live/event-view.tsx'
 import { Failure } from '../shell/failure.tsx'
 import { useOrganization } from '../shell/organization.tsx'
@@ -66,6 +67,9 @@ function Path({
       <Text span ff="monospace" size="sm">
         {devEui}
       </Text>
+      <Anchor component={Link} href={whyHref('devEui', devEui)}>
+        Why no data?
+      </Anchor>
       {detail?.device.isDisabled === true ? (
         <Badge color="gray" variant="light" tt="none">
           disabled
@@ -77,9 +81,10 @@ function Path({
 
 function DeviceContent({ detail }: { readonly detail: DeviceDetail }): ReactElement {
   const { device, organizationID } = detail
+  const { isReadOnly } = useOrganization()
   const topics = useQuery({
-    queryKey: ['device-topics', device.devEUI],
-    queryFn: () => deviceTopics(organizationID, device.devEUI),
+    queryKey: ['device-topics', device.devEUI, isReadOnly],
+    queryFn: () => deviceTopics(organizationID, device.devEUI, isReadOnly),
     staleTime: Number.POSITIVE_INFINITY,
   })
   const connection = useBroker()
@@ -97,7 +102,7 @@ function DeviceContent({ detail }: { readonly detail: DeviceDetail }): ReactElem
     <>
       <Failure error={topics.error} />
       <Facts detail={detail} />
-      <DevicePlots events={events} />
+      <DevicePlots devEui={device.devEUI} events={events} />
       <Group justify="space-between" align="flex-end">
         <div>
           <Text component="h2" fz="h2" fw={650}>

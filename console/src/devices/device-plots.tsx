@@ -1,16 +1,47 @@
 /** The signal and the decoded numbers of a device over time. */
-import { Select, SimpleGrid } from '@mantine/core'
+import { Group, SegmentedControl, Select, SimpleGrid } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import type { ReactElement } from 'react'
 import { leavesOf } from '../broker/live-event.ts'
 import type { LiveEvent } from '../broker/live-event.ts'
 import { Blank } from '../shell/blank.tsx'
 import { Panel } from '../shell/panel.tsx'
+import { HistoryPlots } from './history-plots.tsx'
+import type { SPANS } from './history-plots.tsx'
 import { Plot } from './plot.tsx'
 import type { Series } from './plot.tsx'
 
-/** The plots of the uplinks among the events, the oldest first. */
-export function DevicePlots({ events }: { readonly events: readonly LiveEvent[] }): ReactElement {
+interface DevicePlotsProps {
+  readonly devEui: string
+  /** The newest events, the oldest of them first. */
+  readonly events: readonly LiveEvent[]
+}
+
+/** The plots of the newest uplinks, or of a longer span. */
+export function DevicePlots({ devEui, events }: DevicePlotsProps): ReactElement {
+  const [span, setSpan] = useState<keyof typeof SPANS | 'live'>('live')
+  return (
+    <>
+      <Group justify="flex-end">
+        <SegmentedControl<typeof span>
+          aria-label="Time range"
+          size="xs"
+          value={span}
+          onChange={setSpan}
+          data={[
+            { value: 'live', label: 'Newest' },
+            { value: 'day', label: '24 hours' },
+            { value: 'week', label: '7 days' },
+            { value: 'all', label: 'All' },
+          ]}
+        />
+      </Group>
+      {span === 'live' ? <LivePlots events={events} /> : <HistoryPlots devEui={devEui} span={span} />}
+    </>
+  )
+}
+
+function LivePlots({ events }: { readonly events: readonly LiveEvent[] }): ReactElement {
   const uplinks = useMemo(() => events.filter(({ kind }) => kind === 'up'), [events])
   const times = useMemo(() => uplinks.map(({ receivedAtMs }) => receivedAtMs / 1000), [uplinks])
   const values = useMemo(() => numbersOf(uplinks), [uplinks])

@@ -15,9 +15,11 @@ import { Page } from '../shell/page.tsx'
 import { When } from '../shell/when.tsx'
 import { Battery } from './battery.tsx'
 import { DeviceDialog } from './device-dialog.tsx'
+import { DeviceStateCell, DeviceStateFilter } from './device-state.tsx'
 
-/** The name of the filter in the address. */
+/** The names of the filters in the address. */
 const APPLICATION = 'application'
+const STATE = 'state'
 
 /** The interval of the requests for the list: devices send at any time. */
 const REFRESH_MS = 30_000
@@ -29,9 +31,10 @@ export function DevicesPage(): ReactElement {
   const applications = useApplications(organization.id)
   const { get, set } = useAddressState()
   const applicationId = get(APPLICATION)
+  const state = get(STATE)
   const list = useResourceList<Device>({
     path: DEVICES_PATH,
-    query: { organizationID: organization.id, applicationID: applicationId },
+    query: { organizationID: organization.id, applicationID: applicationId, state },
     refreshMs: REFRESH_MS,
   })
   const nameOf = new Map(applications.data?.result.map(({ id, name }) => [id, name]))
@@ -47,16 +50,19 @@ export function DevicesPage(): ReactElement {
         label="Devices"
         searchLabel="Search by name or DevEUI"
         filters={
-          <Select
-            aria-label="Application"
-            w={{ base: '100%', xs: 220 }}
-            placeholder="All applications"
-            data={applications.data?.result.map(({ id, name }) => ({ value: id, label: name })) ?? []}
-            value={applicationId === '' ? null : applicationId}
-            onChange={(id) => set({ [APPLICATION]: id ?? '', [PAGE]: '' })}
-            clearable
-            searchable
-          />
+          <>
+            <Select
+              aria-label="Application"
+              w={{ base: '100%', xs: 220 }}
+              placeholder="All applications"
+              data={applications.data?.result.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+              value={applicationId === '' ? null : applicationId}
+              onChange={(id) => set({ [APPLICATION]: id ?? '', [PAGE]: '' })}
+              clearable
+              searchable
+            />
+            <DeviceStateFilter value={state} onChange={(chosen) => set({ [STATE]: chosen, [PAGE]: '' })} />
+          </>
         }
         keyOf={({ devEUI }) => devEUI}
         columns={[
@@ -67,6 +73,7 @@ export function DevicesPage(): ReactElement {
             width: '22%',
             cell: ({ applicationID }) => nameOf.get(applicationID) ?? applicationID,
           },
+          { title: 'State', visibleFrom: 'xs', width: 170, cell: (device) => <DeviceStateCell device={device} /> },
           { title: 'Last seen', width: { base: 140, sm: 160 }, cell: ({ lastSeenAt }) => <When at={lastSeenAt} /> },
           {
             title: 'Battery',
@@ -82,7 +89,7 @@ export function DevicesPage(): ReactElement {
             cell: ({ deviceStatusMargin }) => <Margin decibels={deviceStatusMargin} />,
           },
         ]}
-        empty={<NoDevices isSearching={list.isSearching || applicationId !== ''} />}
+        empty={<NoDevices isSearching={list.isSearching || applicationId !== '' || state !== ''} />}
       />
     </Page>
   )
@@ -134,7 +141,11 @@ function NoDevices({ isSearching }: { readonly isSearching: boolean }): ReactEle
   const { isDeviceAdmin } = useOrganization()
   if (isSearching) {
     return (
-      <Blank icon="search" title="No device matches" text="Search for another part of its name, or of its DevEUI." />
+      <Blank
+        icon="search"
+        title="No device matches"
+        text="Choose another state, or search for another part of its name or its DevEUI."
+      />
     )
   }
   return (

@@ -1,8 +1,9 @@
 /** A list of events beside the chosen event. */
-import { CloseButton, Drawer, Group } from '@mantine/core'
+import { Anchor, CloseButton, Drawer, Group } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useState } from 'react'
 import type { ReactElement } from 'react'
+import { Link } from 'wouter'
 import type { LiveEvent } from '../broker/live-event.ts'
 import { Blank } from '../shell/blank.tsx'
 import { Panel } from '../shell/panel.tsx'
@@ -37,7 +38,14 @@ export function EventView({ events, isFiltered, rows = 15, withDevice = true }: 
             text={
               isFiltered
                 ? 'Events still arrive. Remove a filter to see them.'
-                : 'An event appears here when a device sends something. If no event arrives, check whether the network server is connected.'
+                : 'An event appears here when a device sends something. If no event arrives, ask why.'
+            }
+            action={
+              isFiltered ? undefined : (
+                <Anchor component={Link} href="/why">
+                  Why no data?
+                </Anchor>
+              )
             }
           />
         ) : (

@@ -22,6 +22,8 @@ export interface ChosenOrganization {
   readonly isGlobalAdmin: boolean
   readonly isOrganizationAdmin: boolean
   readonly isDeviceAdmin: boolean
+  /** The person only reads, whatever its other roles say. */
+  readonly isReadOnly: boolean
   readonly choose: (organizationId: string) => void
 }
 
@@ -66,9 +68,10 @@ export function OrganizationGate({ children }: { readonly children: ReactNode })
     if (organization === undefined || profile.data === undefined) return undefined
     const isGlobalAdmin = profile.data.user.isAdmin
     const membership = profile.data.organizations.find(({ organizationID }) => organizationID === organization.id)
-    const isOrganizationAdmin = isGlobalAdmin || membership?.isAdmin === true
-    const isDeviceAdmin = isOrganizationAdmin || membership?.isDeviceAdmin === true
-    return { organization, isGlobalAdmin, isOrganizationAdmin, isDeviceAdmin, choose }
+    const isReadOnly = !isGlobalAdmin && membership?.isReadOnly === true
+    const isOrganizationAdmin = isGlobalAdmin || (membership?.isAdmin === true && !isReadOnly)
+    const isDeviceAdmin = isOrganizationAdmin || (membership?.isDeviceAdmin === true && !isReadOnly)
+    return { organization, isGlobalAdmin, isOrganizationAdmin, isDeviceAdmin, isReadOnly, choose }
   }, [organization, profile.data, choose])
 
   const error = profile.error ?? offered.error

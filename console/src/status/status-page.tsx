@@ -14,6 +14,10 @@ import { Panel } from '../shell/panel.tsx'
 import { When } from '../shell/when.tsx'
 import { Facts } from '../shell/facts.tsx'
 import { NearBounds } from './near-bounds.tsx'
+import { Nodes } from './nodes.tsx'
+import { partLabel } from './parts.ts'
+import { PausedWebhooks } from './paused-webhooks.tsx'
+import { Servers } from './servers.tsx'
 import classes from './status-page.module.css'
 
 /** The page. */
@@ -22,6 +26,7 @@ export function StatusPage(): ReactElement {
   return (
     <Page title="Status" lead="The health of the whole deployment." aside={<Wellness status={status.data} />}>
       <Failure error={status.error} onRetry={() => void status.refetch()} />
+      <PausedWebhooks />
       {status.isLoading ? <Skeleton h={360} /> : null}
       {status.data === undefined ? null : <Content status={status.data} />}
     </Page>
@@ -51,6 +56,8 @@ function Content({ status }: { readonly status: ServiceStatus }): ReactElement {
       <Faults numbers={numbers} />
       <NearBounds nearBounds={numbers.nearBounds} />
       <Now numbers={numbers} />
+      <Nodes nodes={numbers.nodes} lost={numbers.lostNodes ?? []} />
+      <Servers servers={numbers.servers} />
       <Throughput load={numbers.load} />
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         <Panel title="Stored messages">
@@ -64,13 +71,6 @@ function Content({ status }: { readonly status: ServiceStatus }): ReactElement {
   )
 }
 
-const PARTS: Readonly<Record<string, string>> = {
-  broker: 'Broker',
-  messages: 'Storing messages',
-  registry: 'Registry',
-  disk: 'Disk',
-}
-
 function Faults({ numbers }: { readonly numbers: ServiceNumbers }): ReactElement | null {
   const ill = numbers.parts.filter(({ isWell }) => !isWell)
   if (ill.length === 0) return null
@@ -79,7 +79,7 @@ function Faults({ numbers }: { readonly numbers: ServiceNumbers }): ReactElement
       <List size="sm">
         {ill.map(({ name, reason }) => (
           <List.Item key={name}>
-            {PARTS[name] ?? name}: {reason}
+            {partLabel(name)}: {reason}
           </List.Item>
         ))}
       </List>
@@ -228,7 +228,7 @@ function About({ status }: { readonly status: ServiceStatus }): ReactElement {
           <Group key="health" gap={6}>
             {(status.numbers?.parts ?? []).map(({ name, isWell }) => (
               <Badge key={name} variant="light" tt="none" color={isWell ? 'field' : 'red'}>
-                {PARTS[name] ?? name}
+                {partLabel(name)}
               </Badge>
             ))}
           </Group>,

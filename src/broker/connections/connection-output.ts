@@ -82,8 +82,8 @@ export class ConnectionOutput implements Flushable, UnreadOutput {
   }
 
   /**
-   * Sends the packet, without its Reason String if it would be too large for the client. False: it
-   * is too large even then, and was not sent [MQTT-3.1.2-24].
+   * Sends the packet, without its Reason String and User Properties if it would be too large for
+   * the client. False: it is too large even then, and was not sent [MQTT-3.1.2-24].
    */
   send(packet: ServerPacket): boolean {
     const bytes = this.#encodeWithin(packet)
@@ -185,14 +185,16 @@ export class ConnectionOutput implements Flushable, UnreadOutput {
   }
 
   /**
-   * The packet as the client takes it; undefined when it is too large even without a Reason String.
+   * The packet as the client takes it; undefined when it is too large even without a Reason String
+   * and User Properties.
    */
   #encodeWithin(packet: ServerPacket): Buffer | undefined {
     const bytes = encodePacket(packet, this.protocolVersion)
     if (bytes.length <= this.maximumPacketSizeBytes) return bytes
     if (!('properties' in packet) || packet.properties === undefined) return undefined
-    // [MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2], [MQTT-3.9.2-1], [MQTT-3.14.2-3]
-    const properties = { ...packet.properties, reasonString: undefined }
+    // [MQTT-3.2.2-19], [MQTT-3.2.2-20], [MQTT-3.4.2-2], [MQTT-3.5.2-2], [MQTT-3.9.2-1],
+    // [MQTT-3.14.2-3], [MQTT-3.15.2-3]
+    const properties = { ...packet.properties, reasonString: undefined, userProperties: undefined }
     const plain = encodePacket({ ...packet, properties }, this.protocolVersion)
     return plain.length <= this.maximumPacketSizeBytes ? plain : undefined
   }

@@ -56,6 +56,10 @@ export class ConnectionView {
     return this.#connection.keepAliveSeconds
   }
 
+  get topicFilterCount(): number {
+    return this.#connection.session.subscriptions.size
+  }
+
   get topicFilters(): readonly string[] {
     return [...this.#connection.session.subscriptions.keys()]
   }

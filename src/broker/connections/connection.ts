@@ -47,7 +47,7 @@ const MAXIMUM_PACKET_IDS = 65_535
  * Before a connection ends because of a refusal, the messages that it sent have this time to be
  * owned.
  */
-const ENDING_MS = 1_000
+export const ENDING_MS = 1_000
 
 type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
 
@@ -186,11 +186,16 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   }
 
   /**
-   * Plans the end of the connection for the time of day at which its permit ends. Call it again
-   * when the machine's clock was set.
+   * Plans the end of the connection for the time of day at which its permit ends, and the notice
+   * before it. Call it again when the machine's clock was set.
    */
   planExpiry(): void {
     this.#permit.planExpiry()
+  }
+
+  /** The Session has a new subscription to the notice before the permit's end. */
+  expiryNoticeWanted(): void {
+    this.#permit.noticeWanted()
   }
 
   /**

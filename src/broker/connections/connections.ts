@@ -28,7 +28,10 @@ import type { AccountUsage } from './accounts.ts'
 import { Connection } from './connection.ts'
 import type { ConnectionHost } from './connection-host.ts'
 import { ConnectionView } from './connection-view.ts'
+import { drainConnections } from './draining.ts'
 import { LiveConnections } from './live-connections.ts'
+import { StalledPublishers } from './stalled-publishers.ts'
+import type { Engine } from '../ports/engine.ts'
 
 /**
  * From this difference on the machine's clock was set, and did not only drift against the steady
@@ -53,6 +56,8 @@ export interface ConnectionsOptions {
   readonly delivery: Delivery
   readonly sessions: Sessions
   readonly wills: WillMessages
+  /** Asked whether the log can take messages. */
+  readonly engine: Pick<Engine, 'health'>
   /** Handles one packet. A promise: the connection's next packet has to wait for it. */
   readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
 }
@@ -68,13 +73,17 @@ export class Connections implements ConnectionHost<Connection> {
   /** Grows by one with each tick; the bounds per second count within one value of it. */
   second = 0
   isClosing = false
+  /** No CONNECT is accepted any more. */
+  isDraining = false
   readonly #tenantLimits: TenantLimitsOf
   readonly #refusals: Refusals
   readonly #publishing: Publishing
   readonly #delivery: Delivery
   readonly #sessions: Sessions
   readonly #wills: WillMessages
+  readonly #engine: Pick<Engine, 'health'>
   readonly #live = new LiveConnections()
+  readonly #stalled = new StalledPublishers()
   #opened = 0
   #throttled = new Set<Connection>()
   /** The time by which the machine's clock is ahead of the steady one. */
@@ -92,6 +101,7 @@ export class Connections implements ConnectionHost<Connection> {
     this.#delivery = options.delivery
     this.#sessions = options.sessions
     this.#wills = options.wills
+    this.#engine = options.engine
     this.handle = options.handle
     const { clock, tenantLimits, log, counters } = options
     this.accounts = new Accounts({ clock, tenantLimits, turns: options.delivery.turnShares, log, counters })
@@ -117,7 +127,18 @@ export class Connections implements ConnectionHost<Connection> {
     const throttled = this.#throttled
     this.#throttled = new Set()
     for (const connection of throttled) connection.unthrottle()
+    this.#stalled.tick(this.#live.past(), this.#engine.health().isStalled === true, this.clock.steady())
     this.#followClock()
+  }
+
+  /**
+   * Accepts no CONNECT from now on, and ends the connections evenly over the time (ms). Resolves
+   * when none is left, or a second after the last was told.
+   */
+  drain(durationMs: number): Promise<void> {
+    this.isDraining = true
+    const connections = [...this.#live.past()]
+    return drainConnections({ clock: this.clock, connections, durationMs, left: () => this.counters.connections })
   }
 
   /** Ends all connections with 0x8B; from now on none is accepted. */
@@ -226,6 +247,7 @@ export class Connections implements ConnectionHost<Connection> {
     this.counters.connections -= 1
     this.#live.ended(connection, session)
     session.connection = undefined
+    if (connection.window.pending > 0) session.lastWindow = connection.window
     const now = this.clock.steady()
     if (connection.will !== undefined) this.#wills.owe(session, connection.will, connection.permit, now)
     this.#sessions.rest(session, now)

@@ -1,10 +1,12 @@
 /**
  * The permit that a connection holds. It is watched, and the connection ends with it: when the
- * policy says so, when it no longer allows a subscription, or by the time of day.
+ * policy says so, when it no longer allows a subscription, or by the time of day. Some minutes
+ * before that time, the client gets a notice.
  */
-import { momentOf } from '../../clock.ts'
+import { later, momentOf } from '../../clock.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
+import { expiryNoticeAt, sendExpiryNotice } from '../delivery/expiry-notice.ts'
 import type { Permit, PermitEnd } from '../ports/policy.ts'
 import { Deadline } from '../sessions/deadlines.ts'
 import type { Session } from '../sessions/session.ts'
@@ -19,10 +21,16 @@ export interface PermitOwner {
 
 type PermitHost = Pick<ConnectionHost<never>, 'clock' | 'deadlines' | 'dropRefusedSubscriptions'>
 
+/** A client that takes no bytes gets its notice when it takes them again, by a try a second. */
+const NOTICE_AGAIN_MS = 1_000
+
 export class HeldPermit {
   readonly #host: PermitHost
   readonly #owner: PermitOwner
-  readonly #expiry = new Deadline(() => this.#expired())
+  /** Stands for the notice at first, and then for the end. */
+  readonly #expiry = new Deadline(() => this.#due())
+  #isNoticed = false
+  #noticeAtMs = Infinity
   #permit: Permit | undefined = undefined
   #unwatch: (() => void) | undefined = undefined
 
@@ -41,21 +49,56 @@ export class HeldPermit {
     this.#unwatch?.()
     this.#permit = permit
     this.#unwatch = permit.watch((end) => this.#changed(end))
-    this.#host.deadlines.clear(this.#expiry)
+    const { clock, deadlines } = this.#host
+    const { expiresAtMs, beganAtMs = clock.now() } = permit
+    deadlines.clear(this.#expiry)
+    this.#isNoticed = false
+    this.#noticeAtMs = expiresAtMs === undefined ? Infinity : expiryNoticeAt(beganAtMs, expiresAtMs)
     this.planExpiry()
   }
 
-  /** Plans the end of the connection for the time of day at which the permit ends. */
+  /**
+   * Plans the notice and the end of the connection, for the times of day that the permit gives.
+   * Call it again when the machine's clock was set.
+   */
   planExpiry(): void {
     const { clock, deadlines } = this.#host
     const { expiresAtMs } = this.permit
-    if (expiresAtMs !== undefined) deadlines.set(this.#expiry, momentOf(expiresAtMs, clock))
+    if (expiresAtMs === undefined) return
+    this.#isNoticed &&= this.#noticeAtMs <= clock.now()
+    const next = this.#isNoticed ? expiresAtMs : Math.min(this.#noticeAtMs, expiresAtMs)
+    deadlines.set(this.#expiry, momentOf(next, clock))
+  }
+
+  /**
+   * The Session has a new subscription to the notice. Within the time of the notice it gets one at
+   * once; before that time it has to wait, as all have.
+   */
+  noticeWanted(): void {
+    if (this.#isNoticed) this.#notice()
   }
 
   /** The connection has ended: the permit is watched no more. */
   end(): void {
     this.#host.deadlines.clear(this.#expiry)
     this.#unwatch?.()
+  }
+
+  #due(): void {
+    const { clock, deadlines } = this.#host
+    const end = momentOf(this.permit.expiresAtMs ?? Infinity, clock)
+    if (this.#isNoticed || end <= clock.steady()) {
+      this.#expired()
+      return
+    }
+    this.#isNoticed = this.#notice()
+    const again = later(clock.steady(), NOTICE_AGAIN_MS)
+    deadlines.set(this.#expiry, this.#isNoticed || end < again ? end : again)
+  }
+
+  #notice(): boolean {
+    const { expiresAtMs = Infinity } = this.permit
+    return sendExpiryNotice(this.#owner.session, expiresAtMs, this.#host.clock.now())
   }
 
   #expired(): void {

@@ -1,4 +1,5 @@
 /** The open Network Connections, and those past CONNACK by tenant and identity. */
+import { ownerOf } from '../ports/policy.ts'
 import type { Connection } from './connection.ts'
 
 /** The tenant and identity of a connection. */
@@ -77,5 +78,5 @@ export class LiveConnections {
 }
 
 function identityKey({ tenant, identity }: Owner): string {
-  return `${tenant}\0${identity}`
+  return `${tenant}\0${ownerOf(identity)}`
 }

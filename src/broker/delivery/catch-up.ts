@@ -26,6 +26,8 @@ const RECORDS_PER_READ = 256
  * once, and their messages don't come all together.
  */
 const DISK_READ_MS = 1
+/** How long a reader waits for messages of the log that this node has not reached, ms. */
+const BEHIND_MS = 5
 
 /** The log as far as it was routed. The delivery writes it, and shares it. */
 export interface Routed {
@@ -183,12 +185,18 @@ export class CatchUp {
 
   /**
    * After a restart the owed messages are known by their places alone: they are read from the log.
+   * Another node may have given a place that this node has not reached in the log.
    */
   #readAgain(reader: Reader, list: readonly Owed[]): void {
     reader.catchingUp = true
+    let isBehind = false
     const readAll = async (): Promise<void> => {
       for (const owed of list) {
         if (owed.message !== undefined) continue
+        if (owed.offset >= (this.#routed.tails[owed.partition] as number)) {
+          isBehind = true
+          continue
+        }
         const result = await this.#engine.read(owed.partition, owed.offset, 1)
         if (result.offsets[0] === owed.offset) owed.message = result.messages[0]
         else owed.isLost = true
@@ -198,7 +206,8 @@ export class CatchUp {
       () => {
         reader.catchingUp = false
         this.#forgetLost(reader)
-        this.#turns.wake(reader)
+        if (isBehind) this.#clock.after(BEHIND_MS, () => this.#turns.wake(reader))
+        else this.#turns.wake(reader)
       },
       () => {
         reader.catchingUp = false

@@ -36,6 +36,8 @@ export interface DeliveryOptions {
   readonly idProperty: string | undefined
   /** Called when messages can be dispatched to a Session. */
   readonly readerListener: ReaderListener | undefined
+  /** Told when other members of a group are connected than before. */
+  readonly groupChanged?: ((group: SharedGroup) => void) | undefined
 }
 
 export class Delivery implements SessionDelivery {
@@ -44,6 +46,7 @@ export class Delivery implements SessionDelivery {
   readonly #engine: Engine
   readonly #readerListener: ReaderListener | undefined
   readonly #index: SubscriptionIndex
+  readonly #groupChanged: (group: SharedGroup) => void
   /** The time of the event loop, in slices for each account. */
   readonly turnShares: TurnShares
   readonly #turns: Turns
@@ -56,7 +59,9 @@ export class Delivery implements SessionDelivery {
   /** The messages and bytes routed in each partition since the start. */
   readonly #written: { messages: number; bytes: number }[]
 
-  constructor({ engine, index, clock, limits, counters, store, idProperty, readerListener }: DeliveryOptions) {
+  constructor(options: DeliveryOptions) {
+    const { engine, index, clock, limits, counters, store, idProperty, readerListener } = options
+    this.#groupChanged = options.groupChanged ?? (() => {})
     this.#readerListener = readerListener
     this.#engine = engine
     this.#index = index
@@ -106,7 +111,7 @@ export class Delivery implements SessionDelivery {
   /** Delivers a QoS 0 message that is not kept to the connected subscribers. */
   passing(route: Route, message: Message): void {
     for (const target of route.targets) this.transmitter.sendQoS0(target, message)
-    for (const group of route.groups) this.transmitter.offerQoS0(group, message)
+    for (const group of route.groups) if (group.elsewhere === undefined) this.transmitter.offerQoS0(group, message)
   }
 
   /** Delivers a message of the log, in the order of its partition. */
@@ -122,6 +127,7 @@ export class Delivery implements SessionDelivery {
       else this.#fallBehind(session, partition, offset)
     }
     for (const group of route.groups) {
+      if (group.elsewhere !== undefined) continue
       if (group.behind.size > 0 && group.behind.has(partition)) continue
       if (group.returned.length > 0 || !transmitter.offer(group, message, false))
         this.#fallBehind(group, partition, offset)
@@ -163,7 +169,10 @@ export class Delivery implements SessionDelivery {
    * it missed, then new ones.
    */
   attach(session: Session): void {
-    for (const subscription of session.subscriptions.values()) this.#index.touch(routedFilter(subscription))
+    for (const subscription of session.subscriptions.values()) {
+      this.#index.touch(session.tenant, routedFilter(subscription))
+      if (subscription.group !== undefined) this.#groupChanged(subscription.group)
+    }
     session.resend = []
     for (const entry of session.inflight.values()) {
       // PUBREL waits for no window [MQTT-3.3.4-10].
@@ -182,13 +191,16 @@ export class Delivery implements SessionDelivery {
     // Retained messages of QoS 1 and 2 are still owed when the client comes back [MQTT-4.1.0-1].
     session.retained = session.retained.filter(({ message, subscription }) => message.qos > 0 && subscription.qos > 0)
     for (const subscription of session.subscriptions.values()) {
-      this.#index.touch(routedFilter(subscription))
+      this.#index.touch(session.tenant, routedFilter(subscription))
       if (subscription.group === undefined) {
         // Messages of subscriptions granted at QoS 0 are not kept for it.
         if (subscription.readsLog) this.#fallBehindTail(session, subscription.topicFilter)
-      } else if (!subscription.group.hasConnectedMember) this.rest(subscription.group)
+      } else {
+        if (!subscription.group.hasConnectedMember) this.rest(subscription.group)
+        this.#groupChanged(subscription.group)
+      }
     }
-    this.giveBack(session, (group) => group.hasConnectedMember)
+    this.giveBack(session, (group) => group.elsewhere !== undefined || group.hasConnectedMember)
   }
 
   /**
@@ -201,6 +213,7 @@ export class Delivery implements SessionDelivery {
     for (const entry of session.inflight.values()) {
       const { qos, group, watcher, message, partition, offset } = entry
       if (qos !== 1 || group === undefined || (watcher === undefined && !canTake(group))) continue
+      if (watcher === undefined) group.elsewhere?.giveBack({ message, partition, offset })
       session.takeBack(entry)
       if (watcher !== undefined) watcher.abandoned()
       else {
@@ -209,7 +222,8 @@ export class Delivery implements SessionDelivery {
       }
     }
     for (const group of gained) {
-      this.#store?.handedBack(session, group)
+      // The home of the group saves it.
+      if (group.elsewhere === undefined) this.#store?.handedBack(session, group)
       this.#turns.wake(group)
     }
   }
@@ -226,6 +240,8 @@ export class Delivery implements SessionDelivery {
 
   /** The group has no connected member left: it reads the log when one comes back. */
   rest(group: SharedGroup): void {
+    // The home of the group reads the log.
+    if (group.elsewhere !== undefined) return
     this.#fallBehindTail(group, group.topicFilter)
   }
 
@@ -305,6 +321,11 @@ export class Delivery implements SessionDelivery {
     for (const group of session.groups) {
       if (group.behind.size > 0 || group.returned.length > 0) this.#turns.wake(group)
     }
+  }
+
+  /** The group may take more now. */
+  wakeGroup(group: SharedGroup): void {
+    this.#turns.wake(group)
   }
 
   /** The Session has begun to read, or has room again: messages can be dispatched to it. */

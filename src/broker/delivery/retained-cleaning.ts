@@ -8,6 +8,7 @@ import type { Logger } from '../../logger.ts'
 import type { Engine } from '../ports/engine.ts'
 import { STATE_KEYS } from '../durable/state-keys.ts'
 import type { RetainedMessages } from './retained-messages.ts'
+import type { SharedRetained } from './shared-retained.ts'
 
 /** Retained messages that are looked at in a second. A topic may cost a look-up in the registry. */
 const LOOKED_AT_PER_TICK = 200
@@ -19,6 +20,8 @@ export interface RetainedCleaningOptions {
   readonly engine: Pick<Engine, 'isDurable' | 'write'>
   readonly clock: Clock
   readonly log: Logger
+  /** The retained messages of all nodes. Undefined: this process keeps its own. */
+  readonly shared: SharedRetained | undefined
   /** True when nobody can receive a message of the Topic Name any more. */
   readonly isOver: (topicName: string) => boolean | Promise<boolean>
 }
@@ -88,10 +91,11 @@ export class RetainedCleaning {
 
   #remove(topicNames: readonly string[]): void {
     if (topicNames.length === 0) return
-    const { retained, engine, clock, log } = this.#options
+    const { retained, engine, clock, log, shared } = this.#options
     const now = topicNames.slice(0, REMOVED_PER_TURN)
-    for (const topicName of now) retained.remove(topicName)
-    if (engine.isDurable) {
+    if (shared === undefined) for (const topicName of now) retained.remove(topicName)
+    else shared.remove(now)
+    if (engine.isDurable && shared === undefined) {
       engine.write({
         changes: now.map((topicName) => ({ key: STATE_KEYS.retained(topicName), value: undefined })),
         committed: () => {},

@@ -175,6 +175,11 @@ export class RetainedMessages {
     return found
   }
 
+  /** The retained message of a Topic Name, be it expired or not. */
+  find(topicName: string): Message | undefined {
+    return this.#find(topicName)?.message
+  }
+
   #find(topicName: string): Node | undefined {
     let node: Node | undefined = this.#root
     for (const level of topicName.split('/')) {

@@ -4,12 +4,15 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { Topic } from '../../mqtt/topic.ts'
-import type { DispatchWatcher, Dispatched, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
+import type { Nodes } from '../../nodes.ts'
+import type { DispatchWatcher, Dispatched, LogFollower, PublishObserver, ReaderFilter } from '../ports/consumer.ts'
 import type { Delivery } from './delivery.ts'
 import type { AppendRequest, Arrivals, Engine, EngineFailure, StateChange } from '../ports/engine.ts'
 import type { Message } from '../ports/message.ts'
 import type { LogShare, LogShares, SharedAppend } from './log-shares.ts'
+import { PassingMessages } from './passing-messages.ts'
 import type { RetainedMessages } from './retained-messages.ts'
+import type { SharedRetained } from './shared-retained.ts'
 import { payloadOfChange, retainedChange } from '../durable/retained-store.ts'
 import type { Route, SubscriptionIndex } from '../sessions/subscription-index.ts'
 
@@ -34,10 +37,15 @@ export interface RouterOptions {
   readonly retained: RetainedMessages
   readonly engine: Engine
   readonly observer: PublishObserver | undefined
+  readonly follower: LogFollower | undefined
   /** True for the Topic Names whose QoS 0 messages are kept in the log as well. */
   readonly keepsQoS0: (topic: Topic) => boolean
   readonly clock: Clock
   readonly shares: LogShares
+  /** The nodes of the deployment. Undefined: this process is the only one. */
+  readonly nodes: Pick<Nodes, 'bus'> | undefined
+  /** The retained messages of all nodes. Undefined: this process keeps its own. */
+  readonly shared: SharedRetained | undefined
 }
 
 /**
@@ -53,16 +61,24 @@ export class Router implements Arrivals {
   readonly #retained: RetainedMessages
   readonly #engine: Engine
   readonly #observer: PublishObserver | undefined
+  readonly #follower: LogFollower | undefined
   readonly #keepsQoS0: (topic: Topic) => boolean
   readonly #clock: Clock
   readonly #shares: LogShares
+  /** Undefined: this process is the only one. */
+  readonly #passing: PassingMessages | undefined
+  readonly #sharedRetained: SharedRetained | undefined
   /**
    * Stands for publishers that wait for no answer. A message that the log can't keep is delivered
    * all the same.
    */
   readonly #untold: MessageOwnerCallbacks = { owned: () => {}, failed: (_failure, message) => this.deliver(message) }
 
-  constructor({ index, delivery, retained, engine, observer, keepsQoS0, clock, shares }: RouterOptions) {
+  constructor(options: RouterOptions) {
+    const { index, delivery, retained, engine, observer, keepsQoS0, clock, shares, nodes, shared } = options
+    this.#follower = options.follower
+    this.#sharedRetained = shared
+    this.#passing = nodes && new PassingMessages(nodes.bus, clock, (message) => this.#pass(message))
     this.#clock = clock
     this.#shares = shares
     this.#keepsQoS0 = keepsQoS0
@@ -76,10 +92,11 @@ export class Router implements Arrivals {
   /**
    * Delivers a QoS 0 message. Only a retained message, and one that belongs to the history, is
    * kept. The publisher learns what became of a message for the history. A promise: as `own` has
-   * it.
+   * it. Several nodes retain a message at the same place of the log.
    */
   pass(message: Message, tenant: string, publisher: MessageOwnerCallbacks = this.#untold): Promise<void> | undefined {
-    if (this.#keepsQoS0(message.topic)) return this.own(message, tenant, publisher)
+    const isShared = message.retain && this.#sharedRetained !== undefined
+    if (isShared || this.#keepsQoS0(message.topic)) return this.own(message, tenant, publisher)
     if (message.retain) {
       message.ownedAtMs = this.#clock.now()
       this.#retained.set(message)
@@ -88,13 +105,18 @@ export class Router implements Arrivals {
       }
     }
     this.deliver(message)
+    this.#passing?.pass(message)
     return undefined
   }
 
   /** Delivers to the connected subscribers; nothing is stored. */
   deliver(message: Message): void {
-    this.#delivery.passing(this.#index.route(message.topic), message)
+    this.#pass(message)
     this.#observer?.observe(message)
+  }
+
+  #pass(message: Message): void {
+    this.#delivery.passing(this.#index.route(message.topic), message)
   }
 
   /**
@@ -131,7 +153,8 @@ export class Router implements Arrivals {
 
   /** The changes that are owned together with the message. */
   changes(message: Message, change: StateChange | undefined): readonly StateChange[] | undefined {
-    if (!message.retain || !this.#engine.isDurable) return change === undefined ? undefined : [change]
+    const isKept = message.retain && this.#engine.isDurable && this.#sharedRetained === undefined
+    if (!isKept) return change === undefined ? undefined : [change]
     const retained = this.#retainedChange(message)
     return change === undefined ? [retained] : [change, retained]
   }
@@ -145,14 +168,19 @@ export class Router implements Arrivals {
 
   /** Routes a message of the log, whoever appended it. */
   arrived(message: Message): void {
-    if (message.retain) this.#retained.set(message)
+    if (message.retain) (this.#sharedRetained ?? this.#retained).set(message)
     this.#delivery.arrived(this.#index.route(message.topic), message)
+    this.#follower?.arrived(message)
   }
 
-  /** The engine owns a message of this process. True when any subscription matches it. */
+  /**
+   * The engine owns a message of this process. True when any subscription matches it, as far as
+   * this process knows: other nodes may have subscriptions.
+   */
   owned(message: Message, known: Route): boolean {
     this.#retained.release(message)
     this.#observer?.observe(message)
+    if (this.#passing !== undefined) return true
     // Subscriptions may have changed while the engine was writing.
     const route = this.#index.isCurrent(known) ? known : this.#index.route(message.topic)
     return route.targets.length > 0 || route.groups.length > 0 || route.asleep

@@ -10,7 +10,8 @@ import { hasExpired } from '../ports/message.ts'
 import type { Limits } from '../ports/limits.ts'
 import type { Message } from '../ports/message.ts'
 import { missedNotice } from './missed-notice.ts'
-import type { Inflight, Session, Subscription, WaitingRetained } from '../sessions/session.ts'
+import { Session } from '../sessions/session.ts'
+import type { Inflight, Subscription, WaitingRetained } from '../sessions/session.ts'
 import type { SessionLink } from '../sessions/session-link.ts'
 import type { SessionStore } from '../durable/session-store.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
@@ -113,17 +114,19 @@ export class Transmitter implements Outlet {
   }
 
   offerQoS0(group: SharedGroup, message: Message): void {
-    const chosen = group.choose(
+    const chosen = group.chooseAny(
       (session) => session.connection !== undefined && !session.connection.congested && mayReceive(session, message),
+      (remote) => remote.hasRoom,
     )
     if (chosen === undefined) this.#counters.publishesDropped += 1
+    else if (!(chosen instanceof Session)) chosen.pass(message)
     else this.#sendMember(group, chosen, message, false)
   }
 
   offer(group: SharedGroup, message: Message, dup: boolean): boolean {
     let refused = false
     let waiting = false
-    const chosen = group.choose((session, subscription) => {
+    const fits = (session: Session, subscription: Subscription): boolean => {
       if (session.connection === undefined) return false
       if (!mayReceive(session, message)) {
         refused = true
@@ -131,11 +134,19 @@ export class Transmitter implements Outlet {
       }
       waiting = true
       return subscription.qos === 0 ? !session.connection.congested : this.hasRoom(session)
+    }
+    const chosen = group.chooseAny(fits, (remote) => {
+      waiting = true
+      return remote.hasRoom
     })
     // When members are connected and none of them may have the message, it must not hold up the
     // messages behind it.
     if (chosen === undefined) return refused && !waiting
-    this.#sendMember(group, chosen, message, dup)
+    if (chosen instanceof Session) this.#sendMember(group, chosen, message, dup)
+    else {
+      chosen.give(message)
+      this.changed(group)
+    }
     return true
   }
 
@@ -181,9 +192,11 @@ export class Transmitter implements Outlet {
       const entry = session.resend.shift() as Inflight
       const { qos, retain, packetId, subscriptionIdentifiers } = entry
       const message = entry.message as Message
-      // The message is too large for this connection's Maximum Packet Size: treated as if it had
-      // been sent [MQTT-3.1.2-25].
-      if (!connection.sendPublish(message, qos, retain, true, packetId, subscriptionIdentifiers))
+      this.#tellId(connection, message)
+      // The message is too large for this connection's Maximum Packet Size, or the permit is
+      // narrower than the last one: treated as if it had been sent [MQTT-3.1.2-25].
+      const isAllowed = entry.watcher !== undefined || mayReceive(session, message)
+      if (!isAllowed || !connection.sendPublish(message, qos, retain, true, packetId, subscriptionIdentifiers))
         this.#cannotSend(session, entry)
     }
     return true
@@ -212,11 +225,16 @@ export class Transmitter implements Outlet {
       this.#counters.publishesExpired += 1
       return
     }
-    if (this.#idProperty !== undefined && connection.protocolVersion === 5) message.tellId(this.#idProperty)
+    this.#tellId(connection, message)
     const qos = Math.min(message.qos, grant.qos) as QoS
     const { subscriptionIdentifiers } = grant
     if (qos === 0) connection.sendPublish(message, 0, retain, false, 0, subscriptionIdentifiers)
     else this.#transmit(session, message, { qos, retain, dup, subscriptionIdentifiers, group, watcher: undefined })
+  }
+
+  /** A message that was read from the log again after a restart does not tell its id yet. */
+  #tellId({ protocolVersion }: SessionLink, message: Message): void {
+    if (this.#idProperty !== undefined && protocolVersion === 5) message.tellId(this.#idProperty)
   }
 
   #transmit(session: Session, message: Message, form: Form): void {
@@ -246,11 +264,13 @@ export class Transmitter implements Outlet {
       watcher,
     }
     session.send(entry)
+    group?.elsewhere?.sent(entry)
     if (isStoredFirst) {
       // The Packet Identifier must be known after a crash, or the message would be sent as another
       // one [MQTT-4.3.3-5].
       store.sending(session, entry, () => {
         entry.isStored = true
+        group?.elsewhere?.stored(entry)
         if (session.inflight.get(packetId) !== entry) return
         if (session.connection !== connection) this.#wake(session)
         else if (!connection.sendPublish(message, qos, retain, dup, packetId, subscriptionIdentifiers))
@@ -258,8 +278,10 @@ export class Transmitter implements Outlet {
       })
       return
     }
-    if (connection.sendPublish(message, qos, retain, dup, packetId, subscriptionIdentifiers)) store?.changed(session)
-    else this.#cannotSend(session, entry)
+    if (connection.sendPublish(message, qos, retain, dup, packetId, subscriptionIdentifiers)) {
+      // The group's record has the messages of a Session that is not kept.
+      store?.changed(group === undefined || session.isKept ? session : group)
+    } else this.#cannotSend(session, entry)
   }
 
   /** Room for one more message that has to be acknowledged, and for its bytes. */
@@ -293,5 +315,5 @@ function hasPlace(session: Session): boolean {
 
 /** Asks the permit, where it was granted wider than the messages it may bring. */
 export function mayReceive(session: Session, message: Message): boolean {
-  return session.connection?.permit.mayReceive?.(message.topicName) ?? true
+  return session.connection?.permit.mayReceive?.(message.topic) ?? true
 }

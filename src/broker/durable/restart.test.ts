@@ -23,7 +23,7 @@ class RestartPolicy extends TestPolicy {
 async function createDeployment(): Promise<{ readonly next: () => Promise<Harness>; readonly clock: ManualClock }> {
   const engine = new SurvivingEngine()
   const clock = new ManualClock()
-  return { clock, next: () => createHarness({ engine, clock, policy: new RestartPolicy() }) }
+  return { clock, next: () => createHarness({ engine, clock, policy: new RestartPolicy(), idProperty: 'event-id' }) }
 }
 
 async function publishAll(client: TestClient, payloads: readonly string[], qos: 1 | 2 = 1): Promise<void> {
@@ -46,6 +46,10 @@ async function take(client: TestClient, count: number): Promise<PublishPacket[]>
 
 function texts(packets: readonly PublishPacket[]): string[] {
   return packets.map(({ payload }) => payload.toString())
+}
+
+function idOf(packet: PublishPacket | undefined): string | undefined {
+  return packet?.properties?.userProperties?.findLast(([name]) => name === 'event-id')?.[1]
 }
 
 describe('after a crash', () => {
@@ -87,6 +91,21 @@ describe('after a crash', () => {
     assert.deepEqual(texts(packets), ['2'])
     assert.equal(packets[0]?.dup, true)
     assert.deepEqual(await again.sync(), [])
+  })
+
+  it('a message that was in flight comes again with its id, which the first sending did not tell', async () => {
+    const { next, clock } = await createDeployment()
+    const first = await next()
+    const reader = await first.connect({ ...KEPT, protocolVersion: 4, properties: undefined })
+    await reader.subscribe(TOPIC_FILTER, { qos: 1 })
+    await publishAll(await first.connect(), ['1'])
+    assert.equal(idOf((await take(reader, 1))[0]), undefined)
+    clock.advance(first.broker, 1)
+    await first.broker.store?.checkpoint()
+    const again = await (await next()).connect(KEPT)
+    const [packet] = await take(again, 1)
+    assert.equal(packet?.dup, true)
+    assert.match(String(idOf(packet)), /^\d+-\d+$/)
   })
 
   it('what waits for a subscription that was lowered to QoS 0 is still owed', async () => {
@@ -222,6 +241,26 @@ describe('after a crash', () => {
     again.publish(TOPIC_NAME, '2', { qos: 2, packetId })
     await again.next('pubrec')
     assert.deepEqual(texts(await take(reader, 1)), ['2'])
+  })
+
+  it('a message of a shared subscription is not lost with a member whose Session is not kept', async () => {
+    const { next } = await createDeployment()
+    const first = await next()
+    const kept = await first.connect(KEPT)
+    await kept.subscribe(`$share/group/${TOPIC_FILTER}`, { qos: 1 })
+    const unkept = await first.connect({ clientId: 'unkept' })
+    await unkept.subscribe(`$share/group/${TOPIC_FILTER}`, { qos: 1 })
+    await publishAll(await first.connect(), ['1', '2', '3', '4'])
+    for (const packet of await take(kept, 2)) kept.acknowledge('puback', packet.packetId)
+    const [done, open] = (await take(unkept, 2)) as [PublishPacket, PublishPacket]
+    unkept.acknowledge('puback', done.packetId)
+    await Promise.all([kept.sync(), unkept.sync()])
+    await first.broker.store?.checkpoint()
+    await publishAll(await first.connect(), ['5'])
+    const again = await (await next()).connect(KEPT)
+    const packets = await take(again, 2)
+    assert.deepEqual(new Set(texts(packets)), new Set([open.payload.toString(), '5']))
+    assert.deepEqual(await again.sync(), [])
   })
 
   it('a shared subscription goes on where its group was', async () => {

@@ -99,7 +99,10 @@ export class UnreadableRecordError extends Error {
   override readonly name = 'UnreadableRecordError'
 }
 
-export function encodeSession(session: Session, clock: Clock): Buffer {
+/** `tails` are cursors for the partitions in which the Session is at the tail. */
+export function encodeSession(session: Session, clock: Clock, tails: readonly number[] = []): Buffer {
+  const behind = new Map(tails.entries())
+  for (const [partition, { offset }] of session.behind) behind.set(partition, offset)
   const record = {
     version: SESSION_VERSION,
     tenant: session.tenant,
@@ -110,7 +113,7 @@ export function encodeSession(session: Session, clock: Clock): Buffer {
       ? { restingSinceMs: dayTimeOf(session.restingSince ?? clock.steady(), clock) }
       : {}),
     lastPacketId: session.lastPacketId,
-    behind: offsetsOf(session.behind),
+    behind: [...behind],
     inflight: [...session.inflight.values()]
       .filter(({ offset }) => offset >= 0)
       .map((entry) => inflightRecord(entry, entry.awaiting)),
@@ -126,7 +129,12 @@ export function encodeSubscription(subscription: Subscription): Buffer {
 }
 
 export function encodeGroup(group: SharedGroup): Buffer {
-  const returned = group.returned.map(({ partition, offset }) => [partition, offset] as const)
+  const returned: [partition: number, offset: number][] = []
+  for (const { partition, offset } of group.returned) returned.push([partition, offset])
+  for (const { partition, offset } of group.heldByUnkept()) returned.push([partition, offset])
+  for (const remote of group.remotes) {
+    for (const { partition, offset } of remote.outstanding) returned.push([partition, offset])
+  }
   return encode({ behind: offsetsOf(group.behind), returned } satisfies GroupRecord)
 }
 

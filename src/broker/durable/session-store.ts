@@ -67,6 +67,11 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   #unsaved: Reader[] = []
   #completed: Completed[] = []
   /**
+   * Sessions of other nodes that have come since the last checkpoint. Their records name all
+   * cursors: the tails of that checkpoint are older than the Sessions' places in the log.
+   */
+  readonly #arrived = new Set<Session>()
+  /**
    * Writes that the engine refused and that must not be lost: they are tried again with the next
    * checkpoint.
    */
@@ -89,6 +94,11 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   /** Sessions that end with their connection are not kept. */
   keeps(session: Session): boolean {
     return session.isKept
+  }
+
+  /** The Session has come from another node. */
+  arrived(session: Session): void {
+    this.#arrived.add(session)
   }
 
   /** Marks the Session or group as changed: it is written with the next checkpoint. */
@@ -168,7 +178,10 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
 
   /** The client has brought the message to its end. */
   settled(session: Session, entry: Inflight): void {
-    if (!this.keeps(session)) return
+    if (!this.keeps(session)) {
+      if (entry.group !== undefined) this.changed(entry.group)
+      return
+    }
     this.changed(session)
     this.#settled += 1
     if (this.#settled === MESSAGES_BETWEEN_CHECKPOINTS) this.#clock.afterTurn(() => void this.checkpoint())
@@ -204,8 +217,20 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
    * was never saved.
    */
   forget(session: Session): void {
-    if (!session.isSaved) return
+    const keys = this.takeKeys(session)
+    if (keys.length === 0) return
+    this.#write(
+      session.tenant,
+      keys.map((key) => ({ key, value: undefined })),
+      () => {},
+    )
+  }
+
+  /** The keys of all records of the Session: from here on they are the caller's. */
+  takeKeys(session: Session): readonly string[] {
+    if (!session.isSaved) return []
     session.isSaved = false
+    this.#arrived.delete(session)
     const keys = [STATE_KEYS.session(session.key)]
     const topicFilters = new Set([...session.subscriptions.keys(), ...(session.unsavedSubscriptions ?? [])])
     session.unsavedSubscriptions = undefined
@@ -219,11 +244,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
       keys.push(sentKey(completed))
       return false
     })
-    this.#write(
-      session.tenant,
-      keys.map((key) => ({ key, value: undefined })),
-      () => {},
-    )
+    return keys
   }
 
   /** The group has lost its last member. */
@@ -273,6 +294,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     const text = checkpoint.toString('latin1')
     if (this.#unsaved.length === 0 && this.#completed.length === 0 && text === this.#savedTails) return
     const passed = this.#takePassed(tails)
+    const arrived = [...this.#arrived]
     // The tails stand for each Session that has not changed. So the Sessions that did are owned
     // first: a tenant's records may wait for room, and the tails don't.
     const unsaved = this.#unsaved
@@ -297,6 +319,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
         changes,
         committed: () => {
           this.#savedTails = text
+          for (const session of arrived) this.#arrived.delete(session)
           resolve()
         },
         failed: (failure) => {
@@ -329,7 +352,8 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     const topicFilters = unsavedSubscriptions(session)
     session.isSaved = true
     session.unsavedSubscriptions = undefined
-    const changes: StateChange[] = [{ key: STATE_KEYS.session(key), value: encodeSession(session, this.#clock) }]
+    const tails = this.#arrived.has(session) ? this.#tails() : undefined
+    const changes: StateChange[] = [{ key: STATE_KEYS.session(key), value: encodeSession(session, this.#clock, tails) }]
     for (const topicFilter of topicFilters) {
       const subscription = subscriptions.get(topicFilter)
       const value = subscription === undefined ? undefined : encodeSubscription(subscription)
@@ -338,9 +362,11 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     return changes
   }
 
-  /** A group that is at the tail everywhere needs no record. */
+  /** A group that is at the tail everywhere needs no record, unless other nodes have members. */
   ofGroup(group: SharedGroup): StateChange {
-    const isPlain = group.members.size === 0 || (group.behind.size === 0 && group.returned.length === 0)
+    const owes = group.behind.size > 0 || group.returned.length > 0 || group.heldByUnkept().next().done !== true
+    const isOver = !group.hasMembers && !group.awaitsMembers
+    const isPlain = isOver || group.elsewhere !== undefined || !(owes || group.isDistributed)
     return { key: STATE_KEYS.group(group.key), value: isPlain ? undefined : encodeGroup(group) }
   }
 

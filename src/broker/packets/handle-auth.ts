@@ -5,9 +5,10 @@
 import type { AuthPacket } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Connection } from '../connections/connection.ts'
+import { expiryProperties } from './expiry-properties.ts'
 import type { HandlerParts } from './handler-parts.ts'
 
-type AuthParts = Pick<HandlerParts, 'policy' | 'refusals' | 'sessions'>
+type AuthParts = Pick<HandlerParts, 'policy' | 'refusals' | 'sessions' | 'expiryProperty'>
 
 export function handleAuth(parts: AuthParts, connection: Connection, packet: AuthPacket): Promise<void> | undefined {
   const method = connection.authenticationMethod
@@ -31,7 +32,7 @@ export function handleAuth(parts: AuthParts, connection: Connection, packet: Aut
 }
 
 async function renew(
-  { policy, refusals, sessions }: AuthParts,
+  { policy, refusals, sessions, expiryProperty }: AuthParts,
   connection: Connection,
   packet: AuthPacket,
   method: string,
@@ -53,12 +54,14 @@ async function renew(
   if (permit.tenant !== held.tenant || permit.identity !== held.identity) {
     connection.disconnect(
       ReasonCodes.notAuthorized,
-      'the new credential is of another user or organization',
+      'the new credential is of another user or organization, or has other limits',
       'auth_other_identity',
     )
     return
   }
   connection.holdPermit(permit)
   sessions.dropRefusedSubscriptions(connection.session, permit)
-  connection.send({ type: 'auth', reasonCode: ReasonCodes.success, properties: { authenticationMethod: method } })
+  const userProperties = connection.wantsReasons ? expiryProperties(expiryProperty, permit) : undefined
+  const properties = { authenticationMethod: method, userProperties }
+  connection.send({ type: 'auth', reasonCode: ReasonCodes.success, properties })
 }

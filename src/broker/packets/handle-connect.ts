@@ -7,13 +7,25 @@ import type { Connection } from '../connections/connection.ts'
 import { accountOf } from '../ports/policy.ts'
 import type { Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
 import type { Session } from '../sessions/session.ts'
+import { expiryProperties } from './expiry-properties.ts'
 import type { HandlerParts } from './handler-parts.ts'
+import type { SessionMoves } from '../restoring/session-moves.ts'
 import { isTopicWithin } from '../ports/limits.ts'
 import type { Limits } from '../ports/limits.ts'
 
 type ConnectParts = Pick<
   HandlerParts,
-  'policy' | 'limits' | 'clock' | 'connections' | 'delivery' | 'sessions' | 'store' | 'wills' | 'randomId'
+  | 'policy'
+  | 'limits'
+  | 'clock'
+  | 'connections'
+  | 'delivery'
+  | 'sessions'
+  | 'store'
+  | 'wills'
+  | 'moves'
+  | 'randomId'
+  | 'expiryProperty'
 >
 
 /** A CONNECT that the policy admits. */
@@ -51,7 +63,7 @@ export async function handleConnect(parts: ConnectParts, connection: Connection,
     return
   }
   const { will } = packet
-  const fault = will && willFault(limits, will)
+  const fault = whyLeaving(connections) ?? (will && willFault(limits, will))
   if (fault !== undefined) {
     refuse(fault.reasonCode, fault.reason, fault.code)
     return
@@ -90,17 +102,50 @@ export async function handleConnect(parts: ConnectParts, connection: Connection,
       return
     }
   }
-  if (connections.isClosing) {
-    refuse(ReasonCodes.serverShuttingDown, 'the server is shutting down', 'shutting_down', permit)
-    return
-  }
+  if (parts.moves !== undefined && !(await acquire(parts.moves, connection, permit, clientId, packet))) return
   const known = sessions.find(permit, clientId)
-  const full = whyFull(parts, permit, known)
-  if (full !== undefined) {
-    refuse(full.reasonCode, full.reason, full.code, permit)
+  const late = whyLeaving(connections) ?? whyFull(parts, permit, known)
+  if (late !== undefined) {
+    refuse(late.reasonCode, late.reason, late.code, permit)
+    parts.moves?.releaseUnused(permit, clientId)
     return
   }
   accept(parts, { connection, packet, permit, clientId, known })
+}
+
+/** The reason why the service takes no clients any more; undefined where it does. */
+function whyLeaving({ isClosing, isDraining }: HandlerParts['connections']): PermitEnd | undefined {
+  if (isClosing) {
+    const reason = 'the server is shutting down'
+    return { reasonCode: ReasonCodes.serverShuttingDown, reason, code: 'shutting_down' }
+  }
+  if (!isDraining) return undefined
+  return {
+    reasonCode: ReasonCodes.serverUnavailable,
+    reason: 'the service drains: connect again',
+    code: 'node_draining',
+  }
+}
+
+/** Brings the client's Session to this node. False: the connection is over. */
+async function acquire(
+  moves: SessionMoves,
+  connection: Connection,
+  permit: Permit,
+  clientId: string,
+  { clientId: askedClientId }: ConnectPacket,
+): Promise<boolean> {
+  try {
+    await moves.acquire(permit, clientId)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    const of = { clientId: askedClientId, holder: permit }
+    connection.refuse(ReasonCodes.serverUnavailable, reason, 'session_elsewhere', of)
+    // This node is not the home of the Session: there is nothing to release.
+    return false
+  }
+  if (connection.isClosed) moves.releaseUnused(permit, clientId)
+  return !connection.isClosed
 }
 
 /** The fault of a Will Message by itself; undefined where it has none. */
@@ -173,7 +218,7 @@ function accept(parts: ConnectParts, { connection, packet, permit, clientId, kno
     type: 'connack',
     sessionPresent, // [MQTT-3.2.2-2], [MQTT-3.2.2-3]
     reasonCode: ReasonCodes.success,
-    properties: connackProperties(limits, connection, packet, clientId),
+    properties: connackProperties(parts, connection, packet, clientId),
   })
   // The CONNACK may have been too large for the client.
   if (sessionPresent && !connection.isClosed) {
@@ -221,7 +266,7 @@ function keepAliveOf(limits: Limits, packet: ConnectPacket): number {
 }
 
 function connackProperties(
-  limits: Limits,
+  { limits, expiryProperty }: ConnectParts,
   connection: Connection,
   packet: ConnectPacket,
   clientId: string,
@@ -238,5 +283,6 @@ function connackProperties(
     topicAliasMaximum: limits.topicAliasMaximum === 0 ? undefined : limits.topicAliasMaximum,
     serverKeepAliveSeconds: keepAliveSeconds === packet.keepAliveSeconds ? undefined : keepAliveSeconds,
     authenticationMethod: packet.properties?.authenticationMethod,
+    userProperties: expiryProperties(expiryProperty, connection.permit),
   }
 }

@@ -5,21 +5,26 @@
 import type { QoS, SubscribePacket, SubscriptionRequest } from '../../mqtt/packet.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
-import { isValidTopicFilter, parseSharedSubscription } from '../../mqtt/topic-filter.ts'
+import { isValidTopicFilter, matches, parseSharedSubscription } from '../../mqtt/topic-filter.ts'
 import type { Connection } from '../connections/connection.ts'
+import { EXPIRY_TOPIC_NAME } from '../delivery/expiry-notice.ts'
 import type { EngineFailure } from '../ports/engine.ts'
-import type { Unmatched } from '../ports/policy.ts'
+import { sharedNameOf } from '../ports/policy.ts'
+import type { Permit, Unmatched } from '../ports/policy.ts'
 import { reasonCodeFor } from '../connections/reason-code-for.ts'
 import { findReplayStart, replayProperty, splitReplayFilter } from './replay.ts'
 import type { ReplayStart } from './replay.ts'
 import { saveSession } from './save-session.ts'
+import type { Message } from '../ports/message.ts'
+import { branchOf, wasWithin } from '../sessions/own-branches.ts'
 import type { Subscription } from '../sessions/session.ts'
+import { SharedGroup } from '../sessions/shared-group.ts'
 import type { HandlerParts } from './handler-parts.ts'
 import { isTopicWithin } from '../ports/limits.ts'
 
 type SubscribeParts = Pick<
   HandlerParts,
-  'engine' | 'limits' | 'clock' | 'counters' | 'refusals' | 'delivery' | 'retained' | 'sessions' | 'store'
+  'engine' | 'limits' | 'clock' | 'counters' | 'refusals' | 'delivery' | 'retained' | 'sessions' | 'store' | 'groups'
 >
 
 export function handleSubscribe(
@@ -35,11 +40,12 @@ export function handleSubscribe(
   // checked.
   const mayBeOlder = connection.permit.belongsSinceMs !== undefined && parts.retained.count > 0
   const why = explain(connection, wishes)
-  const waits = settled !== undefined || mayBeOlder || why.some((one) => one instanceof Promise)
+  const groups = parts.groups?.prepare(groupKeysOf(connection, wishes))
+  const waits = settled !== undefined || groups !== undefined || mayBeOlder || why.some((one) => one instanceof Promise)
   if (!waits && !wishes.some(({ replayFrom }) => replayFrom !== undefined)) {
     return subscribeAll(parts, connection, packet, { wishes, pasts: [], why: why as Explanations })
   }
-  return prepareAndSubscribe(parts, connection, packet, wishes, { settled, why })
+  return prepareAndSubscribe(parts, connection, packet, wishes, { settled, groups, why })
 }
 
 /**
@@ -70,6 +76,17 @@ function explain(
     // A look-up that fails is no reason to keep the client waiting.
     return why instanceof Promise ? why.catch(() => undefined) : why
   })
+}
+
+/** The groups that the client may join by these Topic Filters. */
+function groupKeysOf({ permit }: Connection, wishes: readonly Wish[]): readonly string[] {
+  const keys: string[] = []
+  for (const { topicFilter } of wishes) {
+    const shared = isValidTopicFilter(topicFilter) ? parseSharedSubscription(topicFilter) : undefined
+    if (shared === undefined || shared === 'invalid' || !permit.maySubscribe(shared.topicFilter).allowed) continue
+    keys.push(SharedGroup.key(permit.tenant, sharedNameOf(permit.identity, shared.shareName), shared.topicFilter))
+  }
+  return keys
 }
 
 /** A SUBSCRIBE with everything that was looked up for it. */
@@ -115,8 +132,19 @@ async function prepareAndSubscribe(
   connection: Connection,
   packet: SubscribePacket,
   wishes: readonly Wish[],
-  before: { readonly settled: Promise<void> | undefined; readonly why: ReturnType<typeof explain> },
+  before: {
+    readonly settled: Promise<void> | undefined
+    readonly groups: Promise<void> | undefined
+    readonly why: ReturnType<typeof explain>
+  },
 ): Promise<void> {
+  try {
+    await before.groups
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    refuseAll(parts, connection, packet, [], { reasonCode: ReasonCodes.unspecifiedError, reason })
+    return
+  }
   await before.settled
   const pasts: Past[] = []
   for (const wish of wishes) pasts.push(await pastOf(parts, connection, wish))
@@ -178,7 +206,7 @@ function subscribeAll(
       type: 'suback',
       packetId: packet.packetId,
       reasonCodes: outcomes.map(({ reasonCode }) => reasonCode), // [MQTT-3.8.4-6]
-      properties: connection.reasonProperties(reasonOf(outcomes, wishes, why)),
+      properties: connection.reasonProperties(reasonOf(outcomes, wishes, why, connection.permit)),
     })
     // The same Topic Filter may stand in the packet a thousand times: its retained messages are
     // looked for once.
@@ -186,11 +214,10 @@ function subscribeAll(
     for (const [index, { subscription }] of outcomes.entries()) {
       if (subscription === undefined || last.get(subscription.topicFilter) !== subscription) continue
       const { sinceMs } = pasts[index] ?? ALL_PAST
-      const messages = parts.retained
-        .match(subscription.topicFilter, parts.clock.steady())
-        .filter(({ ownedAtMs }) => ownedAtMs >= sinceMs)
+      const messages = retainedFor(parts, subscription, sinceMs)
       if (messages.length > 0) parts.delivery.sendRetained(session, messages, subscription)
     }
+    if (outcomes.some((outcome, index) => isNoticeGranted(outcome, wishes[index]))) connection.expiryNoticeWanted()
     parts.delivery.readerReady(session)
   }
   return saveSession(parts.store, session, told, (failure) => {
@@ -209,18 +236,57 @@ function subscribeAll(
   })
 }
 
+/** True for a subscription that brings the notice before the permit's end. */
+function isNoticeGranted({ reasonCode }: Outcome, wish: Wish | undefined): boolean {
+  const topicFilter = wish?.topicFilter ?? ''
+  return reasonCode < 0x80 && topicFilter.startsWith('$notice/') && matches(topicFilter, EXPIRY_TOPIC_NAME)
+}
+
 /**
  * The reason of the first refusal. Without a refusal: why a granted subscription gets nothing at
- * present.
+ * present, or less than it reads.
  */
-function reasonOf(outcomes: readonly Outcome[], wishes: readonly Wish[], why: Explanations): string | undefined {
+function reasonOf(
+  outcomes: readonly Outcome[],
+  wishes: readonly Wish[],
+  why: Explanations,
+  permit: Permit,
+): string | undefined {
   const refused = outcomes.find(({ reason }) => reason !== undefined)
   if (refused !== undefined) return refused.reason
   const first = why.findIndex((unmatched) => unmatched !== undefined)
-  if (first < 0) return undefined
+  if (first < 0) return whyNarrower(wishes, permit)
   const more = why.filter((unmatched) => unmatched !== undefined).length - 1
   const others = more === 0 ? '' : ` (and ${more} more of this SUBSCRIBE)`
   return `granted, but nothing matches ${wishes[first]?.topicFilter}: ${why[first]?.reason}${others}`
+}
+
+/**
+ * The retained messages of a subscription. Within branches each branch is asked for: the messages
+ * of other tenants are not gone through.
+ */
+function retainedFor(
+  { retained, clock }: Pick<SubscribeParts, 'retained' | 'clock'>,
+  { topicFilter, branches }: Subscription,
+  sinceMs: number,
+): readonly Message[] {
+  const now = clock.steady()
+  if (branches === undefined) return retained.match(topicFilter, now).filter(({ ownedAtMs }) => ownedAtMs >= sinceMs)
+  const rest = topicFilter.slice(branchOf(topicFilter).length)
+  return [...branches.keys()]
+    .flatMap((branch) => retained.match(branch + rest, now))
+    .filter((message) => wasWithin(branches, message))
+}
+
+/** The first granted subscription that brings less than its Topic Filter reads. */
+function whyNarrower(wishes: readonly Wish[], permit: Permit): string | undefined {
+  if (permit.whyNarrower === undefined) return undefined
+  for (const { topicFilter } of wishes.slice(0, MAXIMUM_EXPLAINED)) {
+    const shared = parseSharedSubscription(topicFilter)
+    const only = shared === 'invalid' ? undefined : permit.whyNarrower(shared?.topicFilter ?? topicFilter)
+    if (only !== undefined) return `granted, but the token lets only a part of ${topicFilter} through: ${only}`
+  }
+  return undefined
 }
 
 /**
@@ -245,7 +311,11 @@ function refuseAll(
   connection.send({
     type: 'suback',
     packetId: packet.packetId,
-    reasonCodes: outcomes.map((outcome) => (outcome.reasonCode >= 0x80 ? outcome.reasonCode : refused)),
+    // [MQTT-3.8.4-6]
+    reasonCodes: packet.subscriptions.map((_, index) => {
+      const outcome = outcomes[index]
+      return outcome !== undefined && outcome.reasonCode >= 0x80 ? outcome.reasonCode : refused
+    }),
     properties: connection.reasonProperties(reason),
   })
 }
@@ -285,7 +355,7 @@ function subscribe(
   const whyNoRoom = parts.sessions.whyNoSubscription(session, topicFilter)
   if (whyNoRoom !== undefined) return refuse(ReasonCodes.quotaExceeded, whyNoRoom, 'too_many_subscriptions')
   const known = session.subscriptions.get(topicFilter)
-  const text = known?.topicFilter ?? parts.sessions.sharedText(session.tenant, topicFilter)
+  const text = known?.topicFilter ?? parts.sessions.sharedText(session, topicFilter)
   const qos = Math.min(request.qos, limits.maximumQoS) as QoS
   const subscriptionIdentifier = packet.properties?.subscriptionIdentifier
   const isOwed = known !== undefined && parts.delivery.owes(session, known)
@@ -295,8 +365,12 @@ function subscribe(
     noLocal: request.noLocal,
     retainAsPublished: request.retainAsPublished,
     subscriptionIdentifiers: subscriptionIdentifier === undefined ? undefined : [subscriptionIdentifier],
-    group: shared === undefined ? undefined : parts.sessions.group(permit.tenant, shared.shareName, shared.topicFilter),
+    group:
+      shared === undefined
+        ? undefined
+        : parts.sessions.group(session.tenant, sharedNameOf(session.identity, shared.shareName), shared.topicFilter),
     // Messages that wait for the subscription that it replaces are not lost [MQTT-3.8.4-4].
+    branches: shared === undefined ? parts.sessions.branchesOf(session.tenant, topicFilter) : undefined,
     since: known?.readsLog === true ? known.since : parts.delivery.beginnings(session, topicFilter),
     replayFrom,
     readsLog: qos > 0 || replayFrom !== undefined || isOwed,

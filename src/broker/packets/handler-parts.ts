@@ -10,6 +10,8 @@ import type { Engine } from '../ports/engine.ts'
 import type { Limits } from '../ports/limits.ts'
 import type { Policy } from '../ports/policy.ts'
 import type { Publishing } from '../publishing/publishing.ts'
+import type { GroupHomes } from '../sharing/group-homes.ts'
+import type { SessionMoves } from '../restoring/session-moves.ts'
 import type { Refusals } from '../refusals/refusals.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { WillMessages } from '../sessions/will-messages.ts'
@@ -30,6 +32,12 @@ export interface HandlerParts {
   /** Undefined where nothing outlives the process. */
   readonly store: SessionStore | undefined
   readonly wills: WillMessages
+  /** Undefined in a deployment of one node. */
+  readonly moves: SessionMoves | undefined
+  /** Undefined in a deployment of one node. */
+  readonly groups: GroupHomes | undefined
   /** A fresh text of at least 128 random bits, for Client Identifiers that we assign. */
   readonly randomId: () => string
+  /** The User Property that tells a client when its permit ends; undefined: none does. */
+  readonly expiryProperty: string | undefined
 }

@@ -4,6 +4,7 @@
  */
 import type { MessageProperties, QoS } from '../../mqtt/packet.ts'
 import type { Topic } from '../../mqtt/topic.ts'
+import type { Message } from './message.ts'
 import type { Decision } from './policy.ts'
 
 /** A PUBLISH as a consumer sees it. The payload is a view; copy what must outlive the call. */
@@ -124,6 +125,16 @@ export interface PublishObserver {
    * Must not throw, nor take long.
    */
   observe(message: RoutedMessage): void
+}
+
+/** Follows the log beside all Sessions. */
+export interface LogFollower {
+  /**
+   * Called for each message of the log when it has arrived at this process and was routed, at
+   * whatever node it was published: in the order of each partition. Call `keep` before the message
+   * outlives the call. Must not throw, nor take long.
+   */
+  arrived(message: Message): void
 }
 
 /** A message that the service itself publishes. */

@@ -156,6 +156,8 @@ export interface EngineHealth {
   readonly canWrite: boolean
   /** A sentence for people; empty when the engine can write. */
   readonly reason: string
+  /** True when requests wait for an answer that does not come. They may still be owned. */
+  readonly isStalled?: boolean
 }
 
 /** How much the log stores. */

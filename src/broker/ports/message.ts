@@ -75,7 +75,8 @@ export function hasExpired({ expiresAtMs }: Message, now: SteadyMs): boolean {
 }
 
 export class Message {
-  readonly topicName: string
+  /** Changed by `readdress` alone, before anybody owns the message. */
+  topicName: string
   /**
    * The payload. It is not copied: call `keep` before the message outlives the turn that it came
    * in.
@@ -122,6 +123,12 @@ export class Message {
   /** The topic, with what is known of it. */
   get topic(): Topic {
     return (this.#topic ??= new Topic(this.topicName))
+  }
+
+  /** Gives the message another topic, before anybody owns or counts the message. */
+  readdress(topic: Topic): void {
+    this.topicName = topic.name
+    this.#topic = topic
   }
 
   /** Bytes of memory that the message holds, for the bounds on queues. The number never changes. */

@@ -46,6 +46,13 @@ export type Decision =
       readonly allowed: true
       /** True: a consumer owns the message now; it is acknowledged and goes no further. */
       readonly taken?: true
+      /**
+       * Beside `taken`: the message is acknowledged when the promise resolves, and refused when the
+       * promise has a refusal. The other packets of the connection go on. Never rejects.
+       */
+      readonly owned?: Promise<Refusal | undefined>
+      /** The message goes on under this topic. */
+      readonly as?: Topic
     }
   | Refusal
 
@@ -83,7 +90,11 @@ export interface PermitEnd {
 export interface PermitHolder {
   /** Sessions, shared subscription groups and quotas of different tenants never meet. */
   readonly tenant: string
-  /** The user or service within the tenant. It is a part of the Session's key. */
+  /**
+   * The user or service within the tenant. It is a part of the Session's key. Permits of one owner
+   * that reach different things have different circles behind a slash, `user:7/ab12`. They share
+   * the owner's bounds, but no Session and no group of a shared subscription.
+   */
   readonly identity: string
   /**
    * The ground of the permit, in the policy's own words. After a restart the policy finds the
@@ -105,6 +116,11 @@ export interface Permit extends PermitHolder {
   readonly account?: string | undefined
   /** The time at which the permit ends by itself (ms since 1970). */
   readonly expiresAtMs: number | undefined
+  /**
+   * The time at which the credential behind the permit began to be good (ms since 1970). The notice
+   * before the end is given by the length of this life. Absent: since the connection took it.
+   */
+  readonly beganAtMs?: number | undefined
   /** PUBLISH packets a second that this connection may send, on average over a second. */
   readonly maximumMessagesPerSecond: number
   /**
@@ -122,6 +138,11 @@ export interface Permit extends PermitHolder {
   readonly backPressure?: 'own' | 'shared' | undefined
   mayPublish(topic: Topic): Decision | Promise<Decision>
   /**
+   * Asked for a PUBLISH that `mayPublish` has refused: whether somebody takes the message all the
+   * same. The payload is a view; copy what must outlive the call. Absent: nobody does.
+   */
+  readonly takeRefused?: ((topic: Topic, payload: Buffer, refused: Refusal) => Decision) | undefined
+  /**
    * Looks for faults in payloads that `mayPublish` has allowed, so that the operator of the
    * publisher hears of them. Called for each of these messages, so it must look at few. `second`
    * grows by one each second. Absent: no payload is inspected.
@@ -134,9 +155,9 @@ export interface Permit extends PermitHolder {
   maySubscribe(topicFilter: string): Decision
   /**
    * Asked for each delivery, if present: for subscriptions that are wider than the messages they
-   * may bring.
+   * may bring. A subscriber of whom nothing is to be asked has none, and costs nothing.
    */
-  readonly mayReceive: ((topicName: string) => boolean) | undefined
+  readonly mayReceive: ((topic: Topic) => boolean) | undefined
   /**
    * The time since when the topics of the Topic Filter belong to this tenant (ms since 1970). The
    * same topics may have belonged to another tenant before, so a replay begins no earlier, and no
@@ -151,6 +172,11 @@ export interface Permit extends PermitHolder {
    */
   readonly whyUnmatched?: ((topicFilter: string) => Unmatched | undefined | Promise<Unmatched | undefined>) | undefined
   /**
+   * The part of a Topic Filter that comes, where it may be subscribed to and is wider than the
+   * permit, in words; undefined where all of it comes. Absent: all of each Topic Filter comes.
+   */
+  readonly whyNarrower?: ((topicFilter: string) => string | undefined) | undefined
+  /**
    * Calls the listener with each change that may have narrowed the permit; with a reason when the
    * permit is over. The returned function stops the calls.
    */
@@ -162,9 +188,25 @@ export function accountOf({ account, tenant }: Pick<Permit, 'account' | 'tenant'
   return account ?? tenant
 }
 
-/** An identity, a whole tenant, or an identity within a tenant that had access and has lost it. */
+/** The owner of an identity: `user:7` of `user:7/ab12`. */
+export function ownerOf(identity: string): string {
+  const slash = identity.indexOf('/')
+  return slash < 0 ? identity : identity.slice(0, slash)
+}
+
+/**
+ * The name by which members with equal rights share a subscription: a ShareName has no slash
+ * [MQTT-4.8.2-2], so no client can name the group of another circle.
+ */
+export function sharedNameOf(identity: string, shareName: string): string {
+  const slash = identity.indexOf('/')
+  return slash < 0 ? shareName : shareName + identity.slice(slash)
+}
+
+/** An owner, a whole tenant, or an owner within a tenant that had access and has lost it. */
 export interface LostAccess {
   readonly tenant?: string
+  /** The identity without a circle: all circles have lost access. */
   readonly identity?: string
   /** The reason that live connections are told. */
   readonly end: PermitEnd
@@ -178,6 +220,25 @@ export type RefusedAdmission = Refusal & { readonly holder?: PermitHolder | unde
 
 export type Admission = { readonly allowed: true; readonly permit: Permit } | RefusedAdmission
 
+/**
+ * Branches of topics, the first two levels of Topic Names, with the time since when each belongs to
+ * its tenant (ms since 1970; Infinity while it is not known).
+ */
+export type Branches = ReadonlyMap<string, number>
+
+/** The branches of topics that tenants own. */
+export interface Reach {
+  /**
+   * The tenant's branches, for a Topic Filter that stands for all of them and for no others.
+   * Undefined: the Topic Filter matches as it reads. The map is kept right.
+   */
+  branchesOf(tenant: string, topicFilter: string): Branches | undefined
+  /** Resolves when the map is complete. Undefined: it is, or there is none. */
+  ready(tenant: string, topicFilter: string): Promise<void> | undefined
+  /** Calls the listener after each change of a map, for as long as the policy lives. */
+  watch(listener: (tenant: string, branch: string) => void): void
+}
+
 export interface Policy {
   /** Judges a CONNECT. Never throws for anything that a client sent. */
   authenticate(credentials: Credentials): Promise<Admission>
@@ -188,6 +249,8 @@ export interface Policy {
    * of the same identity.
    */
   reauthenticate(permit: Permit, authenticationData: Buffer | undefined): Promise<Admission>
+  /** Absent: every Topic Filter matches as it reads. */
+  readonly reach?: Reach | undefined
   /**
    * The permit that rests on the ground of an earlier one; undefined when that ground is gone. For
    * a Will Message whose connection ended with an earlier process. Absent: these Will Messages are

@@ -84,8 +84,22 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
     return !this.#isAccepted && this.link.isClosed
   }
 
-  protected taken(): void {
+  protected taken(message: Message, owned: Promise<Refusal | undefined> | undefined): void {
     this.accepted()
+    if (owned === undefined) {
+      this.#takenNow()
+      return
+    }
+    const { window } = this.link
+    window.begin()
+    void owned.then((refused) => {
+      window.settle()
+      if (refused === undefined) this.#takenNow()
+      else this.refuse(message, refused)
+    })
+  }
+
+  #takenNow(): void {
     const acknowledge = (): void => this.acknowledge(ReasonCodes.success)
     if (this.isRemembered) this.parts.store?.saveReceived(this.link.session, this.#packetId, acknowledge)
     else acknowledge()
@@ -159,14 +173,26 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
       return
     }
     const asking = this.asking()
-    this.givenUp()
+    this.#forget()
     if (asking === undefined || asking.isClosed) return
     asking.window.answered()
     refusePublish(this.parts, asking, packet, refused)
   }
 
-  /** Nobody owns the message, and its publisher is not told: it sends the message again. */
+  /**
+   * Nobody owns the message, and its publisher is not told: it sends the message again. A client
+   * that has done so already, on another connection, waits there for an answer that does not come.
+   * So that connection ends, and the client sends the message once more.
+   */
   givenUp(): void {
+    const asking = this.asking()
+    this.#forget()
+    if (asking === undefined || asking === this.link || asking.isClosed) return
+    const reason = 'the server could not store what was published; it is to be sent again'
+    asking.disconnect(ReasonCodes.serverBusy, reason, 'kept_waiting')
+  }
+
+  #forget(): void {
     const { received } = this.link.session
     if (this.#received !== undefined && received.get(this.#packetId) === this.#received) {
       received.delete(this.#packetId)

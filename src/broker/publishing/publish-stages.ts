@@ -53,20 +53,24 @@ export abstract class PublishStages {
 
   /** Stage 3: the consumer. A topic has one at most. */
   protected consult(message: Message, permitted: Decision): Decision | Promise<Decision> {
-    if (!permitted.allowed) return permitted
+    const decision = permitted.allowed
+      ? permitted
+      : (this.permit.takeRefused?.(message.topic, message.payload, permitted) ?? permitted)
+    if (!decision.allowed || decision.taken === true) return decision
+    if (decision.as !== undefined) message.readdress(decision.as)
     const { topicName, payload, qos, retain, properties } = message
     for (const consumer of this.parts.consumers) {
       if (!consumer.wants(topicName)) continue
       return consumer.consume({ topicName, payload, qos, retain, properties, sender: this.sender })
     }
-    return permitted
+    return decision
   }
 
   /** Stages 4 to 6, when permit and consumer have decided. */
   protected conclude(message: Message, decision: Decision): Promise<void> | undefined {
     if (this.isAbandoned) return undefined
     if (!decision.allowed) this.refuse(message, decision)
-    else if (decision.taken === true) this.taken()
+    else if (decision.taken === true) this.taken(message, decision.owned)
     else {
       this.inspect(message)
       if (!this.hasRoomToRetain(message)) return undefined
@@ -120,8 +124,11 @@ export abstract class PublishStages {
   /** The end of a message that nobody owns. */
   abstract refuse(message: Message, refusal: Refusal): void
 
-  /** The end of a message that its consumer owns. */
-  protected abstract taken(): void
+  /**
+   * The end of a message that its consumer owns: at once, or when the promise resolves without a
+   * refusal.
+   */
+  protected abstract taken(message: Message, owned: Promise<Refusal | undefined> | undefined): void
 
   /** Looks at the payload for a fault that the operator of its sender must hear of. */
   protected abstract inspect(message: Message): void

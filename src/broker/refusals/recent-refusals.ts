@@ -2,6 +2,7 @@
  * The newest refusals, so that people can be told why a client is refused. Bounded, and fair to
  * tenants and identities.
  */
+import { ownerOf } from '../ports/policy.ts'
 import type { PermitHolder } from '../ports/policy.ts'
 
 /** The kind of a refusal. `notice`: nothing was refused; a message had a fault, and went on. */
@@ -117,7 +118,8 @@ class Shelf {
 
   put(fields: RefusalFields, nowMs: number, order: number): void {
     // No identity begins with NUL: an address can't be taken for an identity.
-    const owner = fields.holder?.identity ?? `\0${fields.address}`
+    const { holder } = fields
+    const owner = holder === undefined ? `\0${fields.address}` : ownerOf(holder.identity)
     const ring: Ring = this.#rings.get(owner) ?? new Map()
     this.#rings.set(owner, ring)
     const key = keyOf(fields)

@@ -9,10 +9,13 @@ import type { SteadyMs } from '../../clock.ts'
 import { Deadline } from './deadlines.ts'
 import type { Cursor } from './log-places.ts'
 import type { StateChange } from '../ports/engine.ts'
+import type { Branches } from '../ports/policy.ts'
+import { isWithin, wasWithin } from './own-branches.ts'
 import type { TenantMemory } from '../memory/tenant-memory.ts'
 import type { Message } from '../ports/message.ts'
 import type { PendingWill } from './pending-will.ts'
 import type { Outlet, Reader, ReaderChanges } from './reader.ts'
+import type { ReceiveWindow } from './receive-window.ts'
 import type { SessionLink } from './session-link.ts'
 import type { SharedGroup } from './shared-group.ts'
 
@@ -31,6 +34,10 @@ export interface Subscription {
    * from an earlier one. The Session was behind when it subscribed, or may be after a restart.
    */
   since: Map<number, number> | undefined
+  /**
+   * The branches within which the Topic Filter matches. Absent: it matches as it reads.
+   */
+  readonly branches?: Branches | undefined
   /**
    * The id or time from which the client asked for older messages; undefined when it did not ask.
    */
@@ -136,6 +143,8 @@ export class Session implements Reader {
   resend: Inflight[] = []
   /** Bytes of the messages in flight. */
   inflightBytes = 0
+  /** The window of the last connection that has ended: some of its messages may be under way. */
+  lastWindow: ReceiveWindow | undefined = undefined
   /** QoS 2 messages not yet released by the client, by Packet Identifier [MQTT-4.3.3-10]. */
   readonly received = new Map<number, ReceivedPublish>()
   /** Grows by one with each connection of the Session: it tells one of them from another. */
@@ -251,10 +260,11 @@ export class Session implements Reader {
   }
 
   /** The message is no longer in flight. */
-  takeBack({ packetId, bytes }: Inflight): void {
-    if (!this.inflight.delete(packetId)) return
-    this.inflightBytes -= bytes
-    this.memory.inflightBytes -= bytes
+  takeBack(entry: Inflight): void {
+    if (!this.inflight.delete(entry.packetId)) return
+    this.inflightBytes -= entry.bytes
+    this.memory.inflightBytes -= entry.bytes
+    entry.group?.elsewhere?.left(entry)
   }
 
   /** The client has brought a message to its end: its Packet Identifier is free. */
@@ -297,13 +307,17 @@ export class Session implements Reader {
     let found = this.#merged.get(topicName)
     if (found === undefined) {
       const subscriptions: Subscription[] = []
+      let isLasting = true
       for (const subscription of this.subscriptions.values()) {
-        if (subscription.group === undefined && matches(subscription.topicFilter, topicName))
-          subscriptions.push(subscription)
+        const { group, topicFilter, branches } = subscription
+        if (group !== undefined || !matches(topicFilter, topicName)) continue
+        // Branches come and go, and nobody tells the Session.
+        if (branches !== undefined) isLasting = false
+        if (isWithin(branches, topicName)) subscriptions.push(subscription)
       }
       found = subscriptions
       // A Session that is behind reads few Topic Names. One that reads many pays for the matching.
-      if (this.#merged.size < 1024) this.#merged.set(topicName, found)
+      if (isLasting && this.#merged.size < 1024) this.#merged.set(topicName, found)
     }
     return found
   }
@@ -351,6 +365,9 @@ export class Session implements Reader {
     let subscriptions = this.matching(message.topicName)
     if (subscriptions.some(({ since }) => since !== undefined)) {
       subscriptions = subscriptions.filter(({ since }) => offset >= (since?.get(partition) ?? 0))
+    }
+    if (subscriptions.some(({ branches }) => branches !== undefined)) {
+      subscriptions = subscriptions.filter(({ branches }) => wasWithin(branches, message))
     }
     return subscriptions.length === 0 || outlet.send(this, subscriptions, message, dup)
   }

@@ -11,11 +11,13 @@ import { Holdings } from './holdings.ts'
 import { OVER_BUDGET } from '../memory/memory-budget.ts'
 import type { TenantMemories } from '../memory/tenant-memory.ts'
 import type { Limits, TenantLimitsOf } from '../ports/limits.ts'
-import type { LostAccess, Permit } from '../ports/policy.ts'
+import { ownerOf, sharedNameOf } from '../ports/policy.ts'
+import type { Branches, LostAccess, Permit } from '../ports/policy.ts'
 import type { OrganizationBounds } from '../../organization-bounds.ts'
 import { Session } from './session.ts'
 import type { Subscription } from './session.ts'
 import { SharedGroup } from './shared-group.ts'
+import type { RemoteMember } from './shared-group.ts'
 import type { SubscriptionIndex } from './subscription-index.ts'
 import type { WillMessages } from './will-messages.ts'
 
@@ -47,6 +49,12 @@ export interface SessionsOptions {
   readonly memories: TenantMemories
   /** Undefined where nothing outlives the process. */
   readonly store: SessionKeeper | undefined
+  /** Told the key of each Session that has ended. */
+  readonly ended?: ((key: string) => void) | undefined
+  /** Told of each new group, before it has members. */
+  readonly groupMade?: ((group: SharedGroup) => void) | undefined
+  /** Told when a group has other members of this node than before. */
+  readonly groupChanged?: ((group: SharedGroup) => void) | undefined
 }
 
 export class Sessions {
@@ -65,8 +73,15 @@ export class Sessions {
   readonly #counters: Counters
   readonly #memories: TenantMemories
   readonly #store: SessionKeeper | undefined
+  /** Told the key of each Session that has ended. */
+  readonly #ended: (key: string) => void
+  readonly #groupMade: (group: SharedGroup) => void
+  readonly #groupChanged: (group: SharedGroup) => void
 
   constructor(options: SessionsOptions) {
+    this.#ended = options.ended ?? (() => {})
+    this.#groupMade = options.groupMade ?? (() => {})
+    this.#groupChanged = options.groupChanged ?? (() => {})
     const { index, delivery, deadlines, wills, limits, tenantLimits, counters, memories, store } = options
     this.#store = store
     this.#index = index
@@ -83,15 +98,25 @@ export class Sessions {
     return this.#byKey.get(sessionKey(permit, clientId))
   }
 
+  findByKey(key: string): Session | undefined {
+    return this.#byKey.get(key)
+  }
+
+  /** The number of all Sessions. */
+  get count(): number {
+    return this.#byKey.size
+  }
+
   /**
    * The same text as that of an equal Topic Filter which has a subscription already: a thousand
    * Sessions with the same Topic Filter hold it once.
    */
-  sharedText(tenant: string, topicFilter: string): string {
+  sharedText({ tenant, identity }: Owner, topicFilter: string): string {
     const shared = parseSharedSubscription(topicFilter)
     if (shared === 'invalid') return topicFilter
     if (shared === undefined) return this.#index.textOf(topicFilter) ?? topicFilter
-    const group = this.#groups.get(SharedGroup.key(tenant, shared.shareName, shared.topicFilter))
+    const shareName = sharedNameOf(identity, shared.shareName)
+    const group = this.#groups.get(SharedGroup.key(tenant, shareName, shared.topicFilter))
     return group?.members.values().next().value?.topicFilter ?? topicFilter
   }
 
@@ -162,8 +187,25 @@ export class Sessions {
     if (this.#byKey.get(session.key) !== session) return
     this.#byKey.delete(session.key)
     // Groups get their messages back before the Session's own record goes.
-    this.#delivery.giveBack(session, (group) => group.members.size > 1)
+    this.#delivery.giveBack(session, (group) => group.hasOthersThan(session))
     this.#store?.forget(session)
+    this.#takeOut(session)
+    this.#wills.sessionEnds(session)
+    this.#ended(session.key)
+  }
+
+  /**
+   * Takes a Session out that goes on at another node. It must have no connection, and its records
+   * must be taken before.
+   */
+  leave(session: Session): void {
+    this.#byKey.delete(session.key)
+    this.#wills.cancel(session)
+    for (const group of session.groups) group.memberMoves()
+    this.#takeOut(session)
+  }
+
+  #takeOut(session: Session): void {
     session.hasEnded = true
     this.#sessionsByTenant.remove(session.tenant)
     this.#sessionsByIdentity.remove(identityKey(session))
@@ -172,7 +214,6 @@ export class Sessions {
     for (const topicFilter of session.subscriptions.keys()) this.unsubscribe(session, topicFilter)
     this.#delivery.forget(session)
     if (this.#sessionsByTenant.of(session.tenant).count === 0) this.#memories.close(session.tenant)
-    this.#wills.sessionEnds(session)
   }
 
   /**
@@ -212,10 +253,11 @@ export class Sessions {
       if (known !== undefined) this.#index.removeSession(subscription.topicFilter, session)
       this.#index.addSession(subscription.topicFilter, session, subscription)
     } else {
-      if (group.members.size === 0) this.#index.addGroup(group)
+      if (!group.hasMembers) this.#index.addGroup(group)
       group.join(session, subscription)
       session.groups.add(group)
       this.#delivery.wake(session)
+      this.#groupChanged(group)
     }
     return known === undefined
   }
@@ -234,14 +276,59 @@ export class Sessions {
     else {
       session.groups.delete(group)
       group.leave(session)
-      if (group.members.size === 0) {
-        this.#groups.delete(group.key)
-        this.#index.removeGroup(group)
-        this.#delivery.forgetGroup(group)
-        this.#store?.forgetGroup(group)
-      } else if (!group.hasConnectedMember) this.#delivery.rest(group)
+      if (!group.hasMembers) this.#endGroup(group)
+      else if (!group.hasConnectedMember) this.#delivery.rest(group)
+      this.#groupChanged(group)
     }
     return true
+  }
+
+  /** The branches within which the tenant's Topic Filter matches. Undefined: as it reads. */
+  branchesOf(tenant: string, topicFilter: string): Branches | undefined {
+    return this.#index.branchesOf(tenant, topicFilter)
+  }
+
+  /**
+   * To be waited for before a reader of the Topic Filter goes on: until then its branches may be
+   * missing, and their messages would be passed over. Undefined: there is nothing to wait for.
+   */
+  branchesReady(tenant: string, topicFilter: string): Promise<void> | undefined {
+    return this.#index.branchesReady(tenant, topicFilter)
+  }
+
+  /** Counts the members of another node in, as they are now. */
+  joinRemote(group: SharedGroup, remote: RemoteMember): void {
+    if (!group.hasMembers) this.#index.addGroup(group)
+    group.joinRemote(remote)
+    if (!group.hasConnectedMember) this.#delivery.rest(group)
+  }
+
+  /** The other node has no members any more. */
+  leaveRemote(group: SharedGroup, remote: RemoteMember): void {
+    if (!group.remotes.has(remote)) return
+    group.leaveRemote(remote)
+    if (!group.hasMembers) this.#endGroup(group)
+    else if (!group.hasConnectedMember) this.#delivery.rest(group)
+  }
+
+  /** Ends a group that no member has joined. */
+  dropGroup(group: SharedGroup): void {
+    if (group.hasMembers) return
+    this.#groups.delete(group.key)
+    this.#delivery.forgetGroup(group)
+  }
+
+  #endGroup(group: SharedGroup): void {
+    if (group.isHeld || group.awaitsMembers) {
+      // Members are about to come. If none does, its home drops it.
+      this.#delivery.rest(group)
+      this.#index.removeGroup(group)
+      return
+    }
+    this.#groups.delete(group.key)
+    this.#index.removeGroup(group)
+    this.#delivery.forgetGroup(group)
+    this.#store?.forgetGroup(group)
   }
 
   /** Takes away subscriptions that the permit does not allow; returns their Topic Filters. */
@@ -261,7 +348,7 @@ export class Sessions {
   endAll({ tenant, identity, end }: LostAccess): void {
     for (const session of this.#byKey.values()) {
       if (tenant !== undefined && session.tenant !== tenant) continue
-      if (identity !== undefined && session.identity !== identity) continue
+      if (identity !== undefined && ownerOf(session.identity) !== identity) continue
       const { connection } = session
       if (connection !== undefined) {
         connection.will = undefined
@@ -284,8 +371,9 @@ export class Sessions {
     const key = SharedGroup.key(tenant, shareName, topicFilter)
     let group = this.#groups.get(key)
     if (group === undefined) {
-      group = new SharedGroup(key, topicFilter)
+      group = new SharedGroup(key, topicFilter, this.branchesOf(tenant, topicFilter))
       this.#groups.set(key, group)
+      this.#groupMade(group)
     }
     return group
   }
@@ -301,12 +389,14 @@ interface Owner {
   readonly identity: string
 }
 
-function identityKey(owner: Owner): string {
-  return `${owner.tenant}\0${owner.identity}`
+/** The holder of the bounds of an identity. */
+function identityKey({ tenant, identity }: Owner): string {
+  return `${tenant}\0${ownerOf(identity)}`
 }
 
-function sessionKey(owner: Owner, clientId: string): string {
-  return `${identityKey(owner)}\0${clientId}`
+/** The key of a Session. */
+export function sessionKey({ tenant, identity }: Owner, clientId: string): string {
+  return `${tenant}\0${identity}\0${clientId}`
 }
 
 /** The tenant of a Session's key; empty for the empty key of the service's own messages. */

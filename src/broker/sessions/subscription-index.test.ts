@@ -65,7 +65,7 @@ test('a topic that was routed before learns of each change of its readers, and e
   assert.deepEqual([readers(one), readers(two), readers(one, again)], [1, 1, 1])
   const resting = second as { connection: unknown }
   resting.connection = undefined
-  one.touch('+/b/#')
+  one.touch('tenant', '+/b/#')
   assert.deepEqual([readers(one), one.route(topic).asleep], [0, true])
 })
 

@@ -5,8 +5,12 @@
  */
 import type { QoS } from '../../mqtt/packet.ts'
 import type { Topic } from '../../mqtt/topic.ts'
+import type { Branches, Reach } from '../ports/policy.ts'
+import { branchOf, OwnBranches } from './own-branches.ts'
 import type { Session, Subscription } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
+import { TopicTrie } from './topic-trie.ts'
+import type { TrieNode } from './topic-trie.ts'
 
 /**
  * One Session's share of a route: all its matching subscriptions as one delivery [MQTT-3.3.4-2].
@@ -73,16 +77,6 @@ interface Branch {
   subscriptions: number
 }
 
-class Node {
-  readonly children = new Map<string, Node>()
-  sessions: Map<Session, Subscription> | undefined = undefined
-  groups: Set<SharedGroup> | undefined = undefined
-
-  get isEmpty(): boolean {
-    return this.children.size === 0 && this.sessions === undefined && this.groups === undefined
-  }
-}
-
 /**
  * The number of routes that are kept; the older half goes at the bound. Stops a publisher of ever
  * new Topic Names from filling the memory.
@@ -96,8 +90,10 @@ const MAXIMUM_ROUTES = 262_144
 const MAXIMUM_ROUTED_READERS = 1_048_576
 
 export class SubscriptionIndex {
-  readonly #root = new Node()
+  readonly #trie = new TopicTrie()
   readonly #partitions: number
+  readonly #reach: Reach | undefined
+  readonly #own: OwnBranches | undefined
   readonly #owner = {}
   #routes = new Map<string, RoutePlace>()
   #olderRoutes = new Map<string, RoutePlace>()
@@ -109,56 +105,55 @@ export class SubscriptionIndex {
   /** Grows with each change of a subscription that reaches beyond one branch. */
   #generation = 0
 
-  constructor(partitions: number) {
+  constructor(partitions: number, reach?: Reach) {
     this.#partitions = partitions
+    this.#reach = reach
+    this.#own = reach && new OwnBranches(reach, (branch) => this.#branchChanged(branch))
   }
 
   addSession(topicFilter: string, session: Session, subscription: Subscription): void {
-    const node = this.#makeNode(topicFilter)
-    node.sessions ??= new Map()
-    node.sessions.set(session, subscription)
-    this.#changed(topicFilter, 1)
+    this.#trieOf(session.tenant, topicFilter).addSession(topicFilter, session, subscription)
+    this.#changed(session.tenant, topicFilter, 1)
   }
 
   removeSession(topicFilter: string, session: Session): void {
-    this.#removeAt(topicFilter, (node) => {
-      node.sessions?.delete(session)
-      if (node.sessions?.size === 0) node.sessions = undefined
-    })
-    this.#changed(topicFilter, -1)
+    this.#trieOf(session.tenant, topicFilter).removeSession(topicFilter, session)
+    this.#changed(session.tenant, topicFilter, -1)
   }
 
   /** The text of an equal Topic Filter that a Session has subscribed to, if there is one. */
   textOf(topicFilter: string): string | undefined {
-    let node: Node | undefined = this.#root
-    for (const level of topicFilter.split('/')) {
-      node = node.children.get(level)
-      if (node === undefined) return undefined
-    }
-    return node.sessions?.values().next().value?.topicFilter
+    return this.#trie.find(topicFilter)?.sessions?.values().next().value?.topicFilter
   }
 
   addGroup(group: SharedGroup): void {
-    const node = this.#makeNode(group.topicFilter)
-    node.groups ??= new Set()
-    node.groups.add(group)
-    this.#changed(group.topicFilter, 1)
+    this.#trieOf(group.tenant, group.topicFilter).addGroup(group)
+    this.#changed(group.tenant, group.topicFilter, 1)
   }
 
   removeGroup(group: SharedGroup): void {
-    this.#removeAt(group.topicFilter, (node) => {
-      node.groups?.delete(group)
-      if (node.groups?.size === 0) node.groups = undefined
-    })
-    this.#changed(group.topicFilter, -1)
+    this.#trieOf(group.tenant, group.topicFilter).removeGroup(group)
+    this.#changed(group.tenant, group.topicFilter, -1)
   }
 
   /**
    * Call when a Session with this Topic Filter has come or gone: the routes of the filter are made
    * anew.
    */
-  touch(topicFilter: string): void {
-    this.#changed(topicFilter, 0)
+  touch(tenant: string, topicFilter: string): void {
+    this.#changed(tenant, topicFilter, 0)
+  }
+
+  /**
+   * The branches within which the tenant's Topic Filter matches. Undefined: it matches as it reads.
+   */
+  branchesOf(tenant: string, topicFilter: string): Branches | undefined {
+    return this.#reach?.branchesOf(tenant, topicFilter)
+  }
+
+  /** Resolves when `branchesOf` is complete. Undefined: there is nothing to wait for. */
+  branchesReady(tenant: string, topicFilter: string): Promise<void> | undefined {
+    return this.#reach?.ready(tenant, topicFilter)
   }
 
   /** The partitions of the log that Topic Names matched by the Topic Filter can be in. */
@@ -222,7 +217,7 @@ export class SubscriptionIndex {
     const matched = new Map<Session, Subscription[]>()
     const groups: SharedGroup[] = []
     let asleep = false
-    const take = (node: Node): void => {
+    const take = (node: TrieNode): void => {
       if (node.sessions !== undefined) {
         for (const [session, subscription] of node.sessions) {
           if (session.connection === undefined) asleep = true
@@ -235,10 +230,12 @@ export class SubscriptionIndex {
       }
       if (node.groups !== undefined) groups.push(...node.groups)
     }
-    visit(this.#root, levels, 0, take)
+    const prefix = branchOf(topicName)
+    this.#trie.visit(levels, take)
+    this.#own?.readersOf(prefix)?.visit(levels, take)
     const targets: Target[] = []
     for (const [session, subscriptions] of matched) targets.push(mergeSubscriptions(session, subscriptions))
-    const branch = this.#branch(topicPrefix(topicName))
+    const branch = this.#branch(prefix)
     return {
       partition: branch.partition,
       targets,
@@ -259,7 +256,13 @@ export class SubscriptionIndex {
     return branch
   }
 
-  #changed(topicFilter: string, count: number): void {
+  #changed(tenant: string, topicFilter: string, count: number): void {
+    const own = this.#own?.of(tenant, topicFilter)
+    if (own !== undefined) {
+      for (const branch of own.branches.keys()) this.#branchChanged(branch)
+      this.#own?.counted(tenant, own, count)
+      return
+    }
     const prefix = concretePrefix(topicFilter)
     if (prefix === undefined) {
       this.#generation += 1
@@ -270,33 +273,14 @@ export class SubscriptionIndex {
     branch.subscriptions += count
   }
 
-  #makeNode(topicFilter: string): Node {
-    let node = this.#root
-    for (const level of topicFilter.split('/')) {
-      let child = node.children.get(level)
-      if (child === undefined) {
-        child = new Node()
-        node.children.set(ownText(level, topicFilter), child)
-      }
-      node = child
-    }
-    return node
+  /** A branch that is not known has no routes. */
+  #branchChanged(prefix: string): void {
+    const branch = this.#branches.get(prefix)
+    if (branch !== undefined) branch.generation += 1
   }
 
-  #removeAt(topicFilter: string, remove: (node: Node) => void): void {
-    const path: { readonly parent: Node; readonly level: string }[] = []
-    let node = this.#root
-    for (const level of topicFilter.split('/')) {
-      const child = node.children.get(level)
-      if (child === undefined) return
-      path.push({ parent: node, level })
-      node = child
-    }
-    remove(node)
-    for (let step = path.pop(); step !== undefined && node.isEmpty; step = path.pop()) {
-      step.parent.children.delete(step.level)
-      node = step.parent
-    }
+  #trieOf(tenant: string, topicFilter: string): TopicTrie {
+    return this.#own?.of(tenant, topicFilter)?.trie ?? this.#trie
   }
 }
 
@@ -324,56 +308,19 @@ export function mergeSubscriptions(session: Session, subscriptions: readonly Sub
   }
 }
 
-/** The limit on topic levels bounds the depth. */
-function visit(node: Node, levels: readonly string[], depth: number, take: (node: Node) => void): void {
-  const { children } = node
-  // Wildcards at the first level don't match Topic Names that begin with $ [MQTT-4.7.2-1].
-  const wild = depth > 0 || !(levels[0] as string).startsWith('$')
-  if (wild) {
-    // `#` matches its parent level too [MQTT-4.7.1-2].
-    const rest = children.get('#')
-    if (rest !== undefined) take(rest)
-  }
-  if (depth === levels.length) {
-    take(node)
-    return
-  }
-  const exact = children.get(levels[depth] as string)
-  if (exact !== undefined) visit(exact, levels, depth + 1, take)
-  if (wild) {
-    const single = children.get('+')
-    if (single !== undefined) visit(single, levels, depth + 1, take)
-  }
-}
-
-/**
- * The level without the Topic Filter around it. A piece of a text keeps the whole text in memory:
- * without this, a level of 13 characters could keep a kilobyte that nobody counts. A level that is
- * a good part of its Topic Filter needs no copy.
- */
-function ownText(level: string, topicFilter: string): string {
-  return level.length * 4 < topicFilter.length ? Buffer.from(level).toString() : level
-}
-
-/** The text before the second `/`, which decides the partition. */
-function topicPrefix(topicName: string): string {
-  const end = topicName.indexOf('/', topicName.indexOf('/') + 1)
-  return topicName.includes('/') && end !== -1 ? topicName.slice(0, end) : topicName
-}
-
 /**
  * The prefix that all Topic Names matched by the Topic Filter share; undefined when they can differ
  * in it.
  */
 function concretePrefix(topicFilter: string): string | undefined {
-  const prefix = topicPrefix(topicFilter)
+  const prefix = branchOf(topicFilter)
   if (prefix.includes('+') || prefix.includes('#')) return undefined
   return prefix
 }
 
 /** The log partition of a Topic Name. The first two levels decide it. */
 export function partitionOfTopic(topicName: string, partitions: number): number {
-  return partitionOf(topicPrefix(topicName), partitions)
+  return partitionOf(branchOf(topicName), partitions)
 }
 
 /** Hashes by FNV-1a over the UTF-16 units. */

@@ -4,6 +4,7 @@ import type { Settings } from '../../settings/settings.ts'
 import { createHttpServer } from '../../http/server.ts'
 import { WorkTurns } from '../../http/shares/work-turns.ts'
 import { systemClock } from '../../clock.ts'
+import { Codecs } from '../../lorawan/codecs/codecs.ts'
 import type { Registry } from '../../identity/registry.ts'
 import { createPinoLogger } from '../../pino-logger.ts'
 import { createNetworkServerSetups } from '../../service/network-server-setups.ts'
@@ -12,11 +13,19 @@ import type { Carrier } from './api-client.ts'
 
 /** Carries requests to the routes in this process. No port listens, and no connection is live. */
 export async function createInProcessCarrier(registry: Registry, settings: Settings, jwt: string): Promise<Carrier> {
+  const log = createPinoLogger({ level: 'error', format: 'text' })
+  // Scripts and their test vectors are tried as by a service. The processes start with the first.
+  const codecs = new Codecs({
+    organizationOf: async (applicationId) => registry.directory.organizationOf(applicationId),
+    clock: systemClock,
+    log,
+  })
   const server = await createHttpServer({
     registry,
+    codecs,
     clock: systemClock,
     turns: new WorkTurns(systemClock),
-    log: createPinoLogger({ level: 'error', format: 'text' }),
+    log,
     settings: {
       baseUrl: `https://${settings.publicHost}:${settings.httpsPort}`,
       brokerTokenDefaultTtlSeconds: settings.brokerTokenDefaultTtlSeconds,
@@ -43,6 +52,9 @@ export async function createInProcessCarrier(registry: Registry, settings: Setti
       })
       return { status: answer.statusCode, body: answer.rawPayload }
     },
-    close: () => server.close(),
+    async close() {
+      await server.close()
+      await codecs.close()
+    },
   }
 }

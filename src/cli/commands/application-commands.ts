@@ -34,6 +34,8 @@ interface ApplicationOptions {
   readonly codec?: string
   readonly encoderFile?: string
   readonly decoderFile?: string
+  readonly eventShape?: string
+  readonly objectCommands?: string
   readonly json?: true
 }
 
@@ -51,6 +53,7 @@ Examples:
   fieldgate application create water-network --organization alpine-valley-water --codec CAYENNE_LPP
   fieldgate application create gas --organization alpine-valley-water --id 7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11
   fieldgate application update water-network --codec CUSTOM_JS --decoder-file decoder.js
+  fieldgate application update water-network --event-shape NORMALIZED
   fieldgate application list --organization alpine-valley-water
   fieldgate application get alpine-valley-water/water-network --json`,
   )
@@ -162,6 +165,8 @@ async function changesOf(options: ApplicationOptions) {
   return given({
     description: options.description,
     payloadCodec: options.codec === 'none' ? '' : options.codec,
+    eventShape: options.eventShape === 'received' ? '' : options.eventShape,
+    objectCommands: options.objectCommands === 'refuse' ? '' : options.objectCommands,
     payloadEncoderScript: options.encoderFile === undefined ? undefined : await readTextFile(options.encoderFile),
     payloadDecoderScript: options.decoderFile === undefined ? undefined : await readTextFile(options.decoderFile),
   })
@@ -173,4 +178,6 @@ function withFieldOptions(command: Command): Command {
     .option('--codec <codec>', 'how payloads are decoded: none, CAYENNE_LPP or CUSTOM_JS')
     .option('--encoder-file <path>', 'JavaScript that encodes commands, for CUSTOM_JS')
     .option('--decoder-file <path>', 'JavaScript that decodes events, for CUSTOM_JS')
+    .option('--event-shape <shape>', 'the shape of its events: received, V3, V4 or NORMALIZED')
+    .option('--object-commands <who>', 'objects that no codec here encodes: refuse, or NETWORK_SERVER to pass them on')
 }

@@ -16,6 +16,12 @@ const DAMAGED = 1
 /** The exit code when data is lost. */
 const LOST = 2
 
+export interface CheckOptions {
+  readonly isJson: boolean
+  readonly isRegistryElsewhere: boolean
+  readonly areMessagesElsewhere: boolean
+}
+
 /**
  * Shows the contents of a data directory and its damage; resolves with the exit code. Throws
  * CommandFailure when the directory can't be taken.
@@ -23,7 +29,7 @@ const LOST = 2
 export async function checkData(
   terminal: Terminal,
   directory: string,
-  { isJson, isRegistryElsewhere }: { readonly isJson: boolean; readonly isRegistryElsewhere: boolean },
+  { isJson, isRegistryElsewhere, areMessagesElsewhere }: CheckOptions,
 ): Promise<number> {
   const opened = await openDataDirectory(directory, { purpose: 'check', clock: systemClock, mustExist: true })
   if (!opened.ok) throw new CommandFailure(opened.message)
@@ -33,7 +39,7 @@ export async function checkData(
       showJson(terminal, forPrograms(report))
       return exitCodeOf(report)
     }
-    terminal.out(describe(report))
+    terminal.out(describe(report, areMessagesElsewhere))
     for (const problem of report.problems) terminal.error(`${problem}\n`)
     if (report.problems.length === 0) return exitCodeOf(report)
     const advice = report.isLossy
@@ -58,7 +64,7 @@ function forPrograms({ registry, log, problems, isLossy }: DataDirectoryReport):
   return { registry: registry && counts, messages: log && messages, problems, isLossy }
 }
 
-function describe({ registry, log, problems }: DataDirectoryReport): string {
+function describe({ registry, log, problems }: DataDirectoryReport, areMessagesElsewhere: boolean): string {
   const lines = [`registry  ${registry === undefined ? 'in PostgreSQL, and not looked at' : contentsOf(registry)}`]
   if (log !== undefined) {
     const { messages, segments, bytes, stateKeys, tornBytes, keptAside } = log
@@ -70,6 +76,7 @@ function describe({ registry, log, problems }: DataDirectoryReport): string {
     if (keptAside > 0) lines.push(`          ${keptAside} files with damaged bytes were kept in messages/damaged/`)
     if (log.damages.length > 0) lines.push(`damaged   ${formatBytes(log.damagedBytes)} of them; ${lossOf(log)}`)
   }
+  if (areMessagesElsewhere) lines.push('messages  on servers of NATS, and not looked at')
   lines.push(problems.length === 0 ? 'all is well' : counted(problems.length, 'problem'))
   return `${lines.join('\n')}\n`
 }

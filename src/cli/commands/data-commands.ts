@@ -40,7 +40,8 @@ export function addDataCommands(program: Command, terminal: Terminal, exit: { co
       `
 The file holds the registry, the local certificate authority and its keys, the messages and the Sessions: all data that
 was acknowledged before the backup began. Keep the file as safe as the data directory. It does not hold a configured
-certificate, the settings, or the file of network servers.
+certificate, the settings, or the file of network servers. A registry in PostgreSQL, and messages and Sessions on servers
+of NATS, are not in the file either: they have backups of their own, and the command says so.
 
 Examples:
   fieldgate backup /backup/fieldgate-$(date +%F).backup`,
@@ -74,8 +75,9 @@ Examples:
     .addHelpText('after', CHECK_HELP)
     .action(async ({ dataDir, json }: DirectoryOption & { readonly json?: true }) => {
       const { checkData } = await import('./check-data.ts')
-      const { dataDirectory, databaseUrl } = settingsFor(terminal)
-      const options = { isJson: json === true, isRegistryElsewhere: databaseUrl !== undefined }
+      const { dataDirectory, databaseUrl, engine } = settingsFor(terminal)
+      const elsewhere = { isRegistryElsewhere: databaseUrl !== undefined, areMessagesElsewhere: engine === 'nats' }
+      const options = { isJson: json === true, ...elsewhere }
       exit.code = await checkData(terminal, resolve(dataDir ?? dataDirectory), options)
     })
   program

@@ -1,4 +1,5 @@
 /** The commands `fieldgate device ...`. */
+import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
 import { column, listQuery, showCreated, showFields, showList, withClient, withListOptions } from './administration.ts'
 import { given } from '../../given.ts'
@@ -7,7 +8,9 @@ import { listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
 import { objectAt, textAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
+import { addDeviceHistoryCommand } from './device-history-command.ts'
 import { addDeviceQueueCommand } from './device-queue-command.ts'
+import { DEVICE_FLAGS, DEVICE_ORDERS, DEVICE_STATES } from '../../identity/devices/device.ts'
 import { namesOf } from './names.ts'
 import { pair } from '../terminal/name-value-pair.ts'
 import { applicationIdOf, organizationIdOf } from './references.ts'
@@ -23,9 +26,13 @@ interface DeviceOptions {
   readonly organization?: string
   readonly description?: string
   readonly profile?: string
+  readonly deviceProfile?: string
   readonly tag?: Readonly<Record<string, string>>
   readonly variable?: Readonly<Record<string, string>>
   readonly disabled?: boolean
+  readonly state?: string
+  readonly flag?: string
+  readonly orderBy?: string
   readonly json?: true
 }
 
@@ -40,7 +47,9 @@ A device is named by its DevEUI: 16 hexadecimal digits. \`fieldgate import\` cre
 Examples:
   fieldgate device create 0101010101010101 --application water-network --name meter-1 --tag street=north
   fieldgate device list --application water-network --search meter
+  fieldgate device list --state silent --order-by lastSeenAt
   fieldgate device queue 0101010101010101
+  fieldgate device history 0101010101010101 --last 7d --bucket 6h
   fieldgate device update 0101010101010101 --disabled
   fieldgate device delete 0101010101010101`,
   )
@@ -51,20 +60,32 @@ Examples:
       .command('list')
       .description('list devices')
       .option('--application <application>', 'only devices of this application')
-      .option('--organization <organization>', 'only devices of this organization'),
+      .option('--organization <organization>', 'only devices of this organization')
+      .addOption(stateOption())
+      .addOption(new Option('--flag <flag>', 'only devices with this flag').choices([...DEVICE_FLAGS]))
+      .addOption(new Option('--order-by <member>', 'the devices that need somebody first').choices([...DEVICE_ORDERS])),
   ).action(async (options: ListOptions & DeviceOptions, command: Command) => {
     const { application, organization } = options
     const { list, applicationName } = await withClient(terminal, command, async (client) => {
       const applicationID = application === undefined ? undefined : await applicationIdOf(client, application)
       const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
       return {
-        list: await listPage(client, '/api/devices', { ...listQuery(options), applicationID, organizationID }),
+        list: await listPage(client, '/api/devices', {
+          ...listQuery(options),
+          applicationID,
+          organizationID,
+          state: options.state,
+          flag: options.flag,
+          orderBy: options.orderBy,
+        }),
         applicationName: await namesOf(client, 'applications'),
       }
     })
     const place: Column<JsonObject> = { title: 'APPLICATION', cell: (row) => applicationName(row['applicationID']) }
     const columns = [column('DEVEUI', 'devEUI'), column('NAME', 'name'), place]
-    showList(terminal, list, options, [...columns, column('DISABLED', 'isDisabled'), column('LAST SEEN', 'lastSeenAt')])
+    const health = [column('STATE', 'state'), { title: 'FLAGS', cell: flagsOf }]
+    const seen = [column('DISABLED', 'isDisabled'), column('LAST SEEN', 'lastSeenAt')]
+    showList(terminal, list, options, [...columns, ...health, ...seen])
   })
 
   device
@@ -78,6 +99,7 @@ Examples:
     })
 
   addDeviceQueueCommand(device, terminal)
+  addDeviceHistoryCommand(device, terminal)
 
   withRemoval(
     device.command('delete').description('delete a device; it sends and gets nothing more').argument('<devEui>'),
@@ -85,6 +107,21 @@ Examples:
     'delete',
     findRemoval,
   )
+}
+
+/** Takes a state in any case, such as `silent` and `on-time`. */
+function stateOption(): Option {
+  const words = DEVICE_STATES.map((state) => state.toLowerCase().replace('_', '-'))
+  return new Option('--state <state>', `only devices in this state: ${words.join(', ')}`).argParser((text: string) => {
+    const wanted = text.toUpperCase().replace('-', '_')
+    const state = DEVICE_STATES.find((one) => one === wanted)
+    if (state === undefined) throw new InvalidArgumentError(`must be one of ${words.join(', ')}`)
+    return state
+  })
+}
+
+function flagsOf(row: JsonObject): string {
+  return DEVICE_FLAGS.filter((flag) => row[flag] === true).join(' ')
 }
 
 async function findRemoval(client: ApiClient, reference: string): Promise<Removal> {
@@ -124,8 +161,9 @@ function addCreateAndUpdate(device: Command, terminal: Terminal): void {
     })
 }
 
-function changesOf({ name, description, profile, tag, variable, disabled }: DeviceOptions) {
-  return given({ name, description, deviceProfileName: profile, tags: tag, variables: variable, isDisabled: disabled })
+function changesOf({ name, description, profile, deviceProfile, tag, variable, disabled }: DeviceOptions) {
+  const profiles = { deviceProfileID: deviceProfile, deviceProfileName: profile }
+  return given({ name, description, ...profiles, tags: tag, variables: variable, isDisabled: disabled })
 }
 
 function pathOf(devEui: string): string {
@@ -136,7 +174,8 @@ function withFieldOptions(command: Command): Command {
   return command
     .option('--name <text>')
     .option('--description <text>')
-    .option('--profile <text>', 'name of the device profile')
+    .option('--profile <text>', 'name of the device profile at the network server')
+    .option('--device-profile <id>', 'id of a device profile of the organization; "" for none')
     .option('--tag <name=value>', 'a label that goes out with every event; may be repeated', pair)
     .option('--variable <name=value>', 'a value for the codec; may be repeated', pair)
     .option('--disabled', 'refuse its events and commands')

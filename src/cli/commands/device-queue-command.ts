@@ -1,10 +1,9 @@
 /** The command `fieldgate device queue`. */
 import type { Command } from 'commander'
 import { column, showJson, withClient } from './administration.ts'
-import { ApiRefusal } from '../api/api-client.ts'
+import { needsService } from './needs-service.ts'
 import { objectsAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
-import { CommandFailure } from '../terminal/command-failure.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
@@ -20,7 +19,7 @@ export function addDeviceQueueCommand(device: Command, terminal: Terminal): void
       const found = await withClient(terminal, command, async (client) => {
         // A missing device is reported as missing, not as a missing queue.
         await client.request('GET', path)
-        return client.request('GET', `${path}/queue`).catch(needsService)
+        return client.request('GET', `${path}/queue`).catch(needsService('the commands of a device'))
       })
       if (json === true) return showJson(terminal, found)
       const items = objectsAt(found, 'deviceQueueItems')
@@ -29,12 +28,4 @@ export function addDeviceQueueCommand(device: Command, terminal: Terminal): void
       terminal.out(formatTable([...columns, column('CREATED', 'createdAt'), why], items))
       return undefined
     })
-}
-
-/** Without a running service there is no open queue: the route is missing, and answers 404. */
-function needsService(error: unknown): never {
-  if (error instanceof ApiRefusal && error.status === 404) {
-    throw new CommandFailure('Only a running service knows the commands of a device. Start it by `fieldgate serve`.')
-  }
-  throw error
 }

@@ -34,7 +34,8 @@ export async function makeBackup(terminal: Terminal, settings: Settings, file: s
     await rename(temporary, file)
     await syncDirectory(dirname(file))
     terminal.out(`${file}: ${formatBytes(bytes)}\n`)
-    if (settings.databaseUrl !== undefined) terminal.error(ELSEWHERE)
+    if (settings.databaseUrl !== undefined) terminal.error(REGISTRY_ELSEWHERE)
+    if (settings.engine === 'nats') terminal.error(MESSAGES_ELSEWHERE)
   } catch (error) {
     await handle.close().catch(() => {})
     await rm(temporary, { force: true })
@@ -45,8 +46,10 @@ export async function makeBackup(terminal: Terminal, settings: Settings, file: s
   }
 }
 
-const ELSEWHERE =
+const REGISTRY_ELSEWHERE =
   'fieldgate: The registry is in PostgreSQL, and not in this file. Back it up by pg_dump, before the messages.\n'
+const MESSAGES_ELSEWHERE =
+  'fieldgate: Messages and Sessions are on the servers of NATS, and not in this file. docs/cluster.md says how to back them up.\n'
 
 async function write(terminal: Terminal, settings: Settings, handle: FileHandle): Promise<number> {
   const progress = new Progress(terminal, 'written', steadyNow)
@@ -81,7 +84,8 @@ async function backUpAlone(
 ): Promise<void> {
   const { dataDirectory } = settings
   const directory = messagesIn(dataDirectory)
-  const format = await readFormat(nodeDisk, directory)
+  // A log of the time before the messages went to servers of NATS is no part of the deployment.
+  const format = settings.engine === 'nats' ? undefined : await readFormat(nodeDisk, directory)
   // When messages were in memory there is no log, and the backup must not make one.
   const engine =
     format === undefined
@@ -90,7 +94,8 @@ async function backUpAlone(
   await engine?.open()
   try {
     const isRegistryElsewhere = settings.databaseUrl !== undefined
-    await use(backupOf(dataDirectory, engine, { nowMs: systemClock.now(), isRegistryElsewhere }))
+    const areMessagesElsewhere = settings.engine === 'nats'
+    await use(backupOf(dataDirectory, engine, { nowMs: systemClock.now(), isRegistryElsewhere, areMessagesElsewhere }))
   } finally {
     await engine?.close()
   }

@@ -25,6 +25,7 @@ interface RoleOptions {
   readonly admin?: boolean
   readonly deviceAdmin?: boolean
   readonly gatewayAdmin?: boolean
+  readonly readOnly?: boolean
 }
 
 /** Adds the commands to the program. */
@@ -186,7 +187,7 @@ function addMembers(organization: Command, terminal: Terminal): void {
       )
       const columns = [column('USER ID', 'userID'), column('USER', 'email'), column('ADMIN', 'isAdmin')]
       const more = [column('DEVICE ADMIN', 'isDeviceAdmin'), column('GATEWAY ADMIN', 'isGatewayAdmin')]
-      showList(terminal, list, options, [...columns, ...more])
+      showList(terminal, list, options, [...columns, ...more, column('READ-ONLY', 'isReadOnly')])
     },
   )
 }
@@ -199,8 +200,10 @@ function withRoleOptions(command: Command): Command {
     .option('--no-device-admin')
     .option('--gateway-admin', 'may administer its gateways')
     .option('--no-gateway-admin')
+    .option('--read-only', 'only reads, whatever the other roles say: sends no commands')
+    .option('--no-read-only')
 }
 
-function rolesOf({ admin, deviceAdmin, gatewayAdmin }: RoleOptions): JsonObject {
-  return given({ isAdmin: admin, isDeviceAdmin: deviceAdmin, isGatewayAdmin: gatewayAdmin })
+function rolesOf({ admin, deviceAdmin, gatewayAdmin, readOnly }: RoleOptions): JsonObject {
+  return given({ isAdmin: admin, isDeviceAdmin: deviceAdmin, isGatewayAdmin: gatewayAdmin, isReadOnly: readOnly })
 }

@@ -30,6 +30,32 @@ export async function metricsTokenIdOf(client: ApiClient, reference: string): Pr
   return idOf(client, { path: '/api/metrics-tokens', kind: 'metrics token', member: 'name' }, reference)
 }
 
+/** The id of an API key of the owner whose keys are at the path, named by its id or its name. */
+export async function apiKeyIdOf(client: ApiClient, path: string, reference: string): Promise<string> {
+  if (API_KEY_ID.test(reference)) {
+    // A name may look like an id. The list of an owner has a hundred keys at most.
+    const { result } = await listPage(client, path, { limit: 1000 })
+    if (result.some((key) => textOf(key, 'id') === reference)) return reference
+  }
+  return idOf(client, { path, kind: 'API key', member: 'name' }, reference)
+}
+
+const API_KEY_ID = /^[0-9A-Za-z]{12}$/
+
+/** The id of a webhook that is named by its id or its name. `path` lists the organization's. */
+export async function webhookIdOf(client: ApiClient, path: string, reference: string): Promise<string> {
+  return idOf(client, { path, kind: 'webhook', member: 'name' }, reference)
+}
+
+/** The id of a device profile of the organization that is named by its id or its name. */
+export async function deviceProfileIdOf(client: ApiClient, organizationID: string, reference: string): Promise<string> {
+  return idOf(
+    client,
+    { path: '/api/device-profiles', kind: 'device profile', member: 'name', query: { organizationID } },
+    reference,
+  )
+}
+
 interface Where {
   readonly path: string
   readonly kind: string

@@ -32,14 +32,14 @@ interface RemovalOptions {
 const PAST = { delete: 'Deleted', revoke: 'Revoked', remove: 'Removed' } as const
 
 /**
- * Lets `command` remove the object that its argument names. `find` throws when there is no such
- * object.
+ * Lets `command` remove the object that its argument names. `find` gets the options of the command,
+ * and throws when there is no such object.
  */
 export function withRemoval(
   command: Command,
   terminal: Terminal,
   verb: keyof typeof PAST,
-  find: (client: ApiClient, reference: string) => Promise<Removal>,
+  find: (client: ApiClient, reference: string, options: JsonObject) => Promise<Removal>,
 ): void {
   command
     .option('--yes', 'do not ask; needed where there is no terminal')
@@ -47,7 +47,7 @@ export function withRemoval(
     .action(async (reference: string, { yes, json }: RemovalOptions) => {
       requireConfirmation(terminal, yes)
       const removal = await withClient(terminal, command, async (client) => {
-        const found = await find(client, reference)
+        const found = await find(client, reference, command.opts())
         if (yes === true) await client.request('DELETE', found.path)
         return found
       })

@@ -39,6 +39,9 @@ export async function restoreBackup(terminal: Terminal, file: string, directory:
   if (manifest.isRegistryElsewhere) {
     terminal.out('The registry was in PostgreSQL, and is not in this file: restore it there.\n')
   }
+  if (manifest.areMessagesElsewhere) {
+    terminal.out('Messages and Sessions were on servers of NATS, and are not in this file: restore them there.\n')
+  }
 }
 
 async function* readFrom(terminal: Terminal, file: string, verb: string): AsyncGenerator<Buffer> {

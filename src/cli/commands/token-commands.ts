@@ -4,10 +4,12 @@ import { column, listQuery, showJson, showList, withClient, withListOptions } fr
 import type { ListOptions } from './administration.ts'
 import { ApiRefusal, listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
-import { objectAt } from '../../json.ts'
+import { given } from '../../given.ts'
+import { objectAt, objectOf, textsAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { secondsOf } from '../terminal/duration.ts'
+import { pair } from '../terminal/name-value-pair.ts'
 import { namesOf } from './names.ts'
 import { organizationIdOf, userIdOf } from './references.ts'
 import { withRemoval } from './removal.ts'
@@ -22,6 +24,16 @@ interface TokenOptions {
   readonly json?: true
 }
 
+/** The limits of a new token. */
+interface ScopeOptions {
+  readonly application?: readonly string[]
+  readonly device?: readonly string[]
+  readonly tag?: Readonly<Record<string, string>>
+  readonly event?: readonly string[]
+  readonly readOnly?: true
+  readonly allApplications?: true
+}
+
 /** Adds the commands to the program. A token is the MQTT user name of a person or a program. */
 export function addTokenCommands(program: Command, terminal: Terminal): void {
   const token = program.command('token').description('issue, list and revoke broker-access tokens of MQTT clients')
@@ -32,6 +44,8 @@ The token is printed alone, so that a shell can take it.
 
 Examples:
   TOKEN=$(fieldgate token create --organization alpine-valley-water --user anna --ttl 1h)
+  fieldgate token create --organization alpine-valley-water --device 0101010101010101 --event up --read-only
+  fieldgate token create --organization alpine-valley-water --tag site=north --all-applications
   fieldgate token list --organization alpine-valley-water
   fieldgate token delete 4f2c9a...`,
   )
@@ -42,12 +56,20 @@ Examples:
     .requiredOption('--organization <organization>')
     .option('--user <user-name>', 'the user who gets it; the first global admin when not given')
     .option('--ttl <duration>', 'how long it lives: seconds, or 15m, 1h, 7d; the deployment’s default when not given')
+    .option('--application <id...>', 'only these applications')
+    .option('--device <devEui...>', 'only these devices')
+    .option('--tag <name=value>', 'only devices that have the tag; may be given several times', pair)
+    .option('--event <kind...>', 'only these kinds of event: up, join, ack, error, status, location, txack')
+    .option('--read-only', 'events alone, no commands')
+    .option('--all-applications', 'may subscribe to application/+/device/+/event/+')
     .option('--json', 'print the JSON of the API, for programs')
-    .action(async ({ organization = '', user, ttl = '', json }: TokenOptions, command: Command) => {
+    .action(async (options: TokenOptions & ScopeOptions, command: Command) => {
+      const { organization = '', user, ttl = '', json } = options
+      const scope = scopeOf(options)
       const organizationId = await withClient(terminal, command, (client) =>
         organizationOfMember(client, organization, user),
       )
-      const body = { organizationId, ttlInSeconds: secondsOf(ttl) }
+      const body = { organizationId, ttlInSeconds: secondsOf(ttl), ...scope }
       const issue = (client: ApiClient) => client.request('POST', '/api/mosquitto-auth/login', body)
       const issued = await withClient(terminal, command, issue, user)
       if (json === true) showJson(terminal, issued)
@@ -68,8 +90,9 @@ Examples:
       }
     })
     const user: Column<JsonObject> = { title: 'USER', cell: ({ userID }) => userName(userID) }
-    const columns = [column('ID', 'id'), user, column('ISSUED', 'issuedAt')]
-    showList(terminal, list, options, [...columns, column('EXPIRES', 'expiresAt'), column('LAST USED', 'lastUsedAt')])
+    const limits: Column<JsonObject> = { title: 'LIMITS', cell: ({ scope }) => limitsText(objectOf(scope)) }
+    const columns = [column('ID', 'id'), user, column('ISSUED', 'issuedAt'), column('EXPIRES', 'expiresAt')]
+    showList(terminal, list, options, [...columns, column('LAST USED', 'lastUsedAt'), limits])
   })
 
   withRemoval(
@@ -83,6 +106,34 @@ Examples:
       json: { id },
     }),
   )
+}
+
+/** The members of the API's body. An option that is not given is no limit. */
+function scopeOf({ application, device, tag, event, readOnly, allApplications }: ScopeOptions): JsonObject {
+  return given({
+    applicationIds: application,
+    devEuis: device,
+    tags: tag,
+    eventKinds: event,
+    isReadOnly: readOnly,
+    reachesAllApplications: allApplications,
+  })
+}
+
+/** The limits of a token in one cell: `devices 0101010101010101; events up; read-only`. */
+function limitsText(scope: JsonObject | undefined): string {
+  if (scope === undefined) return ''
+  const tags = Object.entries(objectAt(scope, 'tags') ?? {}).map(([name, value]) => `${name}=${String(value)}`)
+  const lists = [
+    ['applications', textsAt(scope, 'applicationIds')],
+    ['devices', textsAt(scope, 'devEuis')],
+    ['tags', tags],
+    ['events', textsAt(scope, 'eventKinds')],
+  ] as const
+  const words = lists.filter(([, list]) => list.length > 0).map(([name, list]) => `${name} ${list.join(' ')}`)
+  if (scope['isReadOnly'] === true) words.push('read-only')
+  if (scope['reachesAllApplications'] === true) words.push('all applications by one topic')
+  return cellText(words.join('; '))
 }
 
 /**

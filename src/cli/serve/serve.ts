@@ -16,6 +16,13 @@ import type { Terminal } from '../terminal/terminal.ts'
  * that it stops. A longer end would lose nothing: acknowledged messages are already on disk.
  */
 const CLOSE_TIMEOUT_MS = 8_000
+/** How long the end may take when another node has the Sessions: their clients shall go there. */
+const REPLACED_TIMEOUT_MS = 2_000
+/**
+ * The exit code of a process in whose place another one is (EX_TEMPFAIL). Its supervisor starts it
+ * again.
+ */
+const REPLACED_EXIT_CODE = 75
 
 /** Runs the service until a signal; resolves with the exit code. */
 export async function serve(terminal: Terminal): Promise<number> {
@@ -44,25 +51,31 @@ export async function runService(
   const supervisor = openSupervisor(process.env, log)
   for (const warning of warnings) log.warn({ warning }, 'setting.unknown')
   try {
-    const service = await startService(settings, { log, showFirstAdminPassword: firstPasswordTo(terminal) }).catch(
-      (error: unknown) => {
-        throw describeStartFailure(error)
-      },
-    )
+    const replacement = Promise.withResolvers<'replaced'>()
+    const drained = Promise.withResolvers<void>()
+    const service = await startService(settings, {
+      log,
+      showFirstAdminPassword: firstPasswordTo(terminal),
+      replaced: () => replacement.resolve('replaced'),
+      drained: () => drained.resolve(),
+    }).catch((error: unknown) => {
+      throw describeStartFailure(error)
+    })
     const closing: (() => Promise<void>)[] = [() => service.close()]
+    let isReplaced = false
     try {
       closing.push(await use(service, log))
       supervisor.ready()
-      await stop.received
+      isReplaced = (await Promise.race([stop.received, drained.promise, replacement.promise])) === 'replaced'
     } finally {
       supervisor.stopping()
-      const isDone = await isDoneWithin(closeAll(closing), CLOSE_TIMEOUT_MS)
+      const isDone = await isDoneWithin(closeAll(closing), isReplaced ? REPLACED_TIMEOUT_MS : CLOSE_TIMEOUT_MS)
       if (!isDone) {
         log.error({ timeoutMs: CLOSE_TIMEOUT_MS }, 'service.stop_timed_out')
         process.exit(1)
       }
     }
-    return 0
+    return isReplaced ? REPLACED_EXIT_CODE : 0
   } finally {
     stop.ignore()
     await supervisor.close()

@@ -4,9 +4,9 @@
  * acknowledgements, for a subscription for each would cost ten times as much.
  */
 import { createInbox, headers } from '@nats-io/transport-node'
-import type { Msg, NatsConnection } from '@nats-io/transport-node'
+import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
-import type { JetStreamManager, StoredMsg } from '@nats-io/jetstream'
+import type { DirectBatchOptions, JetStreamManager, StoredMsg } from '@nats-io/jetstream'
 import { readEnvelopeHead } from './envelope.ts'
 import type { EnvelopeHead } from './envelope.ts'
 import type { Clock } from '../../clock.ts'
@@ -32,6 +32,12 @@ export interface Expectation {
   readonly lastSequence?: number | undefined
   /** The servers remove the message after this time, s. */
   readonly ttlSeconds?: number | undefined
+}
+
+/** A message of a batch; the last one may have an expectation of its subject. */
+export interface BatchMessage extends Omit<Expectation, 'id'> {
+  readonly subject: string
+  readonly bytes: Buffer
 }
 
 /** An envelope with its place in the stream. */
@@ -72,11 +78,33 @@ export class NatsLink {
 
   /** Publishes to a stream. Never rejects. */
   publish(subject: string, bytes: Uint8Array, expectation: Expectation, timeoutMs: number): Promise<Acknowledged> {
-    const { id, lastSequence, ttlSeconds } = expectation
-    const head = headers()
-    if (id !== undefined) head.set('Nats-Msg-Id', id)
-    if (lastSequence !== undefined) head.set('Nats-Expected-Last-Subject-Sequence', `${lastSequence}`)
-    if (ttlSeconds !== undefined) head.set('Nats-TTL', `${ttlSeconds}s`)
+    return this.#acknowledged(subject, bytes, headersOf(expectation), timeoutMs)
+  }
+
+  /**
+   * Publishes 1,000 messages of one stream at most, which the servers store as a whole or not at
+   * all. The id is of this attempt alone. Resolves with the sequence of the last message. Never
+   * rejects.
+   */
+  publishBatch(id: string, messages: readonly BatchMessage[], timeoutMs: number): Promise<Acknowledged> {
+    for (const [place, message] of messages.entries()) {
+      const head = headersOf(message)
+      head.set('Nats-Batch-Id', id)
+      head.set('Nats-Batch-Sequence', `${place + 1}`)
+      if (place === messages.length - 1) {
+        head.set('Nats-Batch-Commit', '1')
+        return this.#acknowledged(message.subject, message.bytes, head, timeoutMs)
+      }
+      try {
+        this.connection.publish(message.subject, message.bytes, { headers: head })
+      } catch (error) {
+        return Promise.resolve({ code: 0, reason: closed(error) })
+      }
+    }
+    throw new RangeError('a batch has a message')
+  }
+
+  #acknowledged(subject: string, bytes: Uint8Array, head: MsgHdrs, timeoutMs: number): Promise<Acknowledged> {
     this.#lastToken += 1
     const token = `${this.#inbox}.${this.#lastToken}`
     return new Promise((resolve) => {
@@ -91,7 +119,7 @@ export class NatsLink {
       try {
         this.connection.publish(subject, bytes, { reply: token, headers: head })
       } catch (error) {
-        this.#answers.get(token)?.({ code: 0, reason: `The connection to NATS is closed (${String(error)}).` })
+        this.#answers.get(token)?.({ code: 0, reason: closed(error) })
         this.#answers.delete(token)
       }
     })
@@ -99,11 +127,12 @@ export class NatsLink {
 
   /**
    * Reads envelopes from a sequence on, ascending: at least one if any is there. A server that is
-   * behind may know fewer than the leader. Rejects when no server answers.
+   * behind may know fewer than the leader. Only envelopes on the subject, which may have wildcards.
+   * Rejects when no server answers.
    */
-  async read(stream: string, fromSequence: number, count: number): Promise<StoredEnvelope[]> {
+  async read(stream: string, fromSequence: number, count: number, subject?: string): Promise<StoredEnvelope[]> {
     const query = { seq: Math.max(1, fromSequence), batch: count, max_bytes: 4 * 1_048_576 }
-    return await this.#batch(stream, query)
+    return await this.#batch(stream, subject === undefined ? query : { ...query, next_by_subj: subject })
   }
 
   /** Reads the first envelopes that the stream took at or after a time, ms since 1970. */
@@ -121,10 +150,7 @@ export class NatsLink {
     return { sequence: last.seq, head: readEnvelopeHead(Buffer.from(last.data)) }
   }
 
-  async #batch(
-    stream: string,
-    query: { seq: number; batch: number; max_bytes: number } | { start_time: Date; batch: number },
-  ): Promise<StoredEnvelope[]> {
+  async #batch(stream: string, query: DirectBatchOptions): Promise<StoredEnvelope[]> {
     const found: StoredEnvelope[] = []
     const messages = await this.manager.direct.getBatch(stream, query)
     // A server that ends within a batch leaves it without an end.
@@ -151,6 +177,18 @@ export class NatsLink {
     if (body.error === undefined) answer({ sequence: body.seq as number })
     else answer({ code: body.error.err_code, reason: `NATS refuses: ${body.error.description}.` })
   }
+}
+
+function headersOf({ id, lastSequence, ttlSeconds }: Expectation): MsgHdrs {
+  const head = headers()
+  if (id !== undefined) head.set('Nats-Msg-Id', id)
+  if (lastSequence !== undefined) head.set('Nats-Expected-Last-Subject-Sequence', `${lastSequence}`)
+  if (ttlSeconds !== undefined) head.set('Nats-TTL', `${ttlSeconds}s`)
+  return head
+}
+
+function closed(error: unknown): string {
+  return `The connection to NATS is closed (${String(error)}).`
 }
 
 /** Whole ms of an RFC 3339 time with nanoseconds. */

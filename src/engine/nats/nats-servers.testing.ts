@@ -14,6 +14,7 @@ import { basename, join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node'
+import { given } from '../../given.ts'
 
 const START_MS = 30_000
 
@@ -22,6 +23,11 @@ export interface ServerOptions {
   readonly count: 1 | 3
   /** The servers' `sync_interval`; `always` unless the test says otherwise. */
   readonly syncInterval?: string
+  /** More lines of the configuration, and how a client connects that the servers then take. */
+  readonly security?: {
+    readonly config: string
+    readonly connect: (urls: readonly string[]) => Promise<NatsConnection>
+  }
 }
 
 interface Server {
@@ -37,15 +43,22 @@ export class NatsServers {
   readonly #directory: string
   readonly #servers: readonly Server[]
   readonly #connections: NatsConnection[] = []
+  readonly #connect: (timeoutMs: number) => Promise<NatsConnection>
 
-  private constructor(program: string, directory: string, servers: readonly Server[]) {
+  private constructor(
+    { program, security }: Pick<ServerOptions, 'program' | 'security'>,
+    directory: string,
+    servers: readonly Server[],
+  ) {
     this.#program = program
     this.#directory = directory
     this.#servers = servers
+    this.#connect = async (timeout) =>
+      security?.connect(this.urls) ?? connect({ servers: this.urls, timeout, maxReconnectAttempts: 0 })
   }
 
   /** Starts the servers. Resolves when they take streams. */
-  static async start({ program, count, syncInterval = 'always' }: ServerOptions): Promise<NatsServers> {
+  static async start({ program, count, syncInterval = 'always', security }: ServerOptions): Promise<NatsServers> {
     const directory = mkdtempSync(join(tmpdir(), 'fieldgate-nats-'))
     const ports = await freePorts(3 * count)
     const routes = ports.slice(2 * count).map((port) => `nats://127.0.0.1:${port}`)
@@ -56,13 +69,14 @@ export class NatsServers {
       const cluster =
         count === 1
           ? ''
-          : `cluster { name: ${basename(directory)}, listen: "127.0.0.1:${ports[2 * count + number]}", routes: ${JSON.stringify(routes)} }`
+          : // A client learns no other addresses than it was given, so that a test can lead it through a proxy.
+            `cluster { name: ${basename(directory)}, no_advertise: true, listen: "127.0.0.1:${ports[2 * count + number]}", routes: ${JSON.stringify(routes)} }`
       const config = join(directory, `${name}.conf`)
       const head = `server_name: ${name}\nlisten: "127.0.0.1:${port}"\nhttp: "127.0.0.1:${monitorPort}"\n`
-      writeFileSync(config, `${head}${store}\n${cluster}\n`)
+      writeFileSync(config, `${head}${store}\n${cluster}\n${security?.config ?? ''}\n`)
       return { name, port, monitorPort, config, process: undefined }
     })
-    const started = new NatsServers(program, directory, servers)
+    const started = new NatsServers({ program, ...given({ security }) }, directory, servers)
     for (const { name } of servers) started.restart(name)
     // A test that is cut off leaves no servers behind.
     process.once('exit', () => started.#end())
@@ -84,6 +98,11 @@ export class NatsServers {
     return this.#servers.map(({ name }) => name)
   }
 
+  /** The processes of the servers that run. */
+  get pids(): number[] {
+    return this.#servers.flatMap(({ process: running }) => running?.pid ?? [])
+  }
+
   /** Starts a server that is not running. */
   restart(name: string): void {
     const server = this.#find(name)
@@ -101,12 +120,23 @@ export class NatsServers {
     if (ended !== undefined) server.process = undefined
   }
 
+  /** The folder in which a server stores everything. */
+  storeOf(name: string): string {
+    return join(this.#directory, this.#find(name).name)
+  }
+
+  /** Removes all that a server has stored, as a new disk would. The server must not be running. */
+  wipe(name: string): void {
+    assert.equal(this.#find(name).process, undefined)
+    rmSync(join(this.#directory, name), { recursive: true, force: true })
+  }
+
   /** Resolves when the servers answer for streams. */
   async ready(): Promise<void> {
     const deadline = performance.now() + START_MS
     for (;;) {
       try {
-        const connection = await connect({ servers: this.urls, timeout: 1_000, maxReconnectAttempts: 0 })
+        const connection = await this.#connect(1_000)
         try {
           const manager = await jetstreamManager(connection, { timeout: 1_000 })
           await manager.streams.add({ name: 'ready', subjects: ['ready'], num_replicas: this.#servers.length })
@@ -121,6 +151,18 @@ export class NatsServers {
           setTimeout(resolve, 100)
         })
       }
+    }
+  }
+
+  /** The server that leads a stream. */
+  async leaderOf(stream: string): Promise<string> {
+    const connection = await this.#connect(2_000)
+    try {
+      const manager = await jetstreamManager(connection)
+      const { cluster } = await manager.streams.info(stream)
+      return cluster?.leader ?? (this.names[0] as string)
+    } finally {
+      await connection.close()
     }
   }
 

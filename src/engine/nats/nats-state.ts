@@ -4,20 +4,14 @@
  * key that changes often, or is soon forgotten, costs little. A start reads that stream, and then
  * the changes in the node's envelopes behind the place up to which the stream stands for them.
  */
-import { createHash } from 'node:crypto'
 import type { StateChange, StateEntry } from '../../broker/ports/engine.ts'
 import type { Clock } from '../../clock.ts'
+import { completeRead } from './complete-read.ts'
 import { readChanges } from './envelope.ts'
 import type { NumberedChanges } from './envelope.ts'
-import type { NatsLink, StoredEnvelope } from './nats-link.ts'
-
-/** Values on their way to the servers at the same time. */
-const MAXIMUM_UNDER_WAY = 128
-const ANSWER_MS = 2_000
-const AGAIN_MS = 100
-/** How long the servers keep the note that a key is forgotten, s. */
-const FORGOTTEN_SECONDS = 3_600
-const ENTRIES_PER_READ = 1_024
+import type { NatsLink } from './nats-link.ts'
+import type { NodeStream } from './nats-streams.ts'
+import type { StateMark, StateStream } from './state-stream.ts'
 
 /** A key whose last value is not in its stream yet, with the place of the envelope that has it. */
 interface Unsaved {
@@ -26,49 +20,44 @@ interface Unsaved {
   readonly sequence: number
 }
 
-/** Up to where the stream of the state stands for the envelopes. */
-export interface StateMark {
-  /** Higher than the number of every request so far. */
-  readonly number: number
-  /** By stream: the sequence of the last envelope. */
-  readonly sequences: readonly number[]
-}
-
-export interface NatsStateOptions {
+/** The streams of a node's envelopes, each up to its envelope with this sequence. */
+export interface EnvelopeSpans {
   readonly link: NatsLink
   readonly clock: Clock
-  readonly stream: string
-  /** The beginning of the subjects of the node's entries. */
-  readonly subject: string
+  readonly streams: readonly NodeStream[]
+  readonly upTo: readonly number[]
 }
 
 export class NatsState {
-  readonly #options: NatsStateOptions
-  readonly #values = new Map<string, Buffer>()
+  readonly #stored: StateStream
+  #values = new Map<string, Buffer>()
   readonly #unsaved = new Map<string, Unsaved>()
-  #isClosed = false
 
-  constructor(options: NatsStateOptions) {
-    this.#options = options
+  /** `stored` is locked. */
+  constructor(stored: StateStream) {
+    this.#stored = stored
   }
 
-  /** Reads the stream. Resolves with its mark; undefined: the node has none yet. */
-  async load(): Promise<StateMark | undefined> {
-    const { link, stream, subject } = this.#options
-    // A server that has this entry has all earlier ones.
-    const last = await this.#put(`${subject}.opened`, Buffer.alloc(0), undefined)
-    let mark: StateMark | undefined
-    for (let from = 1; from <= last;) {
-      const found = await link.read(stream, from, ENTRIES_PER_READ)
-      const end = found.at(-1)?.sequence
-      if (end === undefined) await this.#wait(AGAIN_MS)
-      else from = end + 1
-      for (const { subject: of, bytes } of found) {
-        if (of === `${subject}.mark`) mark = JSON.parse(bytes.toString()) as StateMark
-        else if (of.startsWith(`${subject}.key.`)) this.#restore(bytes)
+  /**
+   * Reads the stored state, and the changes in the node's envelopes that it does not hold yet.
+   * Resolves with the number of the next request. Throws a sentence when the servers do not have
+   * all of it within 60 s.
+   */
+  async recover({ link, clock, streams, upTo }: EnvelopeSpans): Promise<number> {
+    const { values, mark } = await this.#stored.read()
+    this.#values = values
+    if (mark === undefined) return 1
+    let highest = mark.number
+    for (const [stream, { name, subject }] of streams.entries()) {
+      const span = { stream: name, subject, from: (mark.sequences[stream] ?? 0) + 1, upTo: upTo[stream] ?? 0 }
+      for await (const { sequence, bytes } of completeRead(link, clock, span)) {
+        for (const request of readChanges(bytes)) {
+          this.apply(request, stream, sequence)
+          highest = Math.max(highest, request.number)
+        }
       }
     }
-    return mark
+    return highest + 1
   }
 
   /** Takes changes from an envelope. Changes of a request with a higher number count for more. */
@@ -80,16 +69,6 @@ export class NatsState {
       else this.#values.set(key, value)
       this.#unsaved.set(key, { number, stream, sequence })
     }
-  }
-
-  /** Takes the changes of a stored envelope of the node. */
-  replay(envelope: StoredEnvelope, stream: number): number {
-    let highest = 0
-    for (const request of readChanges(envelope.bytes)) {
-      this.apply(request, stream, envelope.sequence)
-      highest = Math.max(highest, request.number)
-    }
-    return highest
   }
 
   *entries(prefix: string): Generator<StateEntry> {
@@ -107,67 +86,27 @@ export class NatsState {
   /**
    * Writes the values that changed, and then the mark. Values of requests from `lowestOnItsWay` on
    * wait, since an earlier request for the same key may still arrive. Resolves with the mark's
-   * sequences.
+   * sequences; undefined: another process has the node's place, or the state was closed.
    */
-  async save({ number, sequences }: StateMark, lowestOnItsWay: number): Promise<readonly number[]> {
+  async save({ number, sequences }: StateMark, lowestOnItsWay: number): Promise<readonly number[] | undefined> {
     const due: [key: string, unsaved: Unsaved][] = []
+    const entries: StateChange[] = []
     const marked = [...sequences]
     for (const [key, unsaved] of this.#unsaved) {
-      if (unsaved.number < lowestOnItsWay) due.push([key, unsaved])
-      else marked[unsaved.stream] = Math.min(marked[unsaved.stream] ?? 0, unsaved.sequence - 1)
+      if (unsaved.number >= lowestOnItsWay) {
+        marked[unsaved.stream] = Math.min(marked[unsaved.stream] ?? 0, unsaved.sequence - 1)
+        continue
+      }
+      due.push([key, unsaved])
+      entries.push({ key, value: this.#values.get(key) })
     }
-    const workers = Array.from({ length: Math.min(due.length, MAXIMUM_UNDER_WAY) }, async () => {
-      for (let next = due.pop(); next !== undefined && !this.#isClosed; next = due.pop()) await this.#saveKey(...next)
-    })
-    await Promise.all(workers)
-    if (this.#isClosed) return []
-    const { subject } = this.#options
-    await this.#put(`${subject}.mark`, Buffer.from(JSON.stringify({ number, sequences: marked })), undefined)
+    if (!(await this.#stored.write(entries, { number, sequences: marked }))) return undefined
+    for (const [key, unsaved] of due) if (this.#unsaved.get(key) === unsaved) this.#unsaved.delete(key)
     return marked
   }
 
   /** Gives up what is on its way. */
   close(): void {
-    this.#isClosed = true
+    this.#stored.close()
   }
-
-  async #saveKey(key: string, unsaved: Unsaved): Promise<void> {
-    if (this.#unsaved.get(key) !== unsaved) return
-    const value = this.#values.get(key)
-    const entry: StateChange = { key, value }
-    const digest = createHash('sha256').update(key).digest('hex').slice(0, 32)
-    const ttlSeconds = value === undefined ? FORGOTTEN_SECONDS : undefined
-    await this.#put(`${this.#options.subject}.key.${digest}`, entryBytes(entry), ttlSeconds)
-    if (this.#unsaved.get(key) === unsaved && !this.#isClosed) this.#unsaved.delete(key)
-  }
-
-  /** Resolves with the sequence when a majority of the servers has it; 0 after `close`. */
-  async #put(subject: string, bytes: Buffer, ttlSeconds: number | undefined): Promise<number> {
-    while (!this.#isClosed) {
-      const answer = await this.#options.link.publish(subject, bytes, { ttlSeconds }, ANSWER_MS)
-      if ('sequence' in answer) return answer.sequence
-      await this.#wait(AGAIN_MS)
-    }
-    return 0
-  }
-
-  #restore(bytes: Buffer): void {
-    const keyEnd = 5 + bytes.readUInt32LE(1)
-    const key = bytes.toString('utf8', 5, keyEnd)
-    if (bytes[0] === 0) this.#values.delete(key)
-    else this.#values.set(key, Buffer.from(bytes.subarray(keyEnd)))
-  }
-
-  #wait(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.#options.clock.after(ms, resolve))
-  }
-}
-
-/** uint8 1 with a value or 0 forgotten, uint32 bytes of the key, key, value. */
-function entryBytes({ key, value }: StateChange): Buffer {
-  const keyBytes = Buffer.from(key)
-  const head = Buffer.allocUnsafe(5)
-  head[0] = value === undefined ? 0 : 1
-  head.writeUInt32LE(keyBytes.length, 1)
-  return Buffer.concat([head, keyBytes, value ?? Buffer.alloc(0)])
 }

@@ -44,8 +44,8 @@ const DUPLICATES_MS = 120_000
  */
 export async function prepareStreams(manager: JetStreamManager, wishes: StreamWishes): Promise<NodeStreams> {
   const { prefix, node, partitions, replicas, retentionMs, retentionBytes } = wishes
-  const ofLog = Array.from({ length: partitions }, (_, partition) => nodeStream(`${prefix}-log-${partition}`, wishes))
-  const ofJournal = nodeStream(`${prefix}-journal-${node}`, wishes)
+  const names = namesOf({ prefix, node, partitions })
+  const ofLog = names.envelopes.slice(0, partitions)
   const shared = { storage: StorageType.File, num_replicas: replicas, allow_direct: true }
   const ofEnvelopes = ({ name, subjects }: NodeStream): Partial<StreamConfig> & { name: string } => ({
     ...shared,
@@ -63,20 +63,41 @@ export async function prepareStreams(manager: JetStreamManager, wishes: StreamWi
       max_bytes: Math.ceil(retentionBytes / partitions),
     })
   }
-  await ensure(manager, ofEnvelopes(ofJournal))
-  const state = `${prefix}-state`
-  const ofState = { max_msgs_per_subject: 1, allow_msg_ttl: true, allow_rollup_hdrs: true }
-  await ensure(manager, { ...shared, name: state, subjects: [`${state}.>`], ...ofState })
-  return { envelopes: [...ofLog, ofJournal], state, stateSubject: `${state}.${node}` }
+  await ensure(manager, ofEnvelopes(names.envelopes[partitions] as NodeStream))
+  await prepareSpaces(manager, names.state, replicas)
+  return names
 }
 
-function nodeStream(name: string, { node }: StreamWishes): NodeStream {
-  const subjects = `${name}.at.>`
-  return { name, subject: `${name}.at.${node}`, subjects, tailSubject: `${name}.tail.>` }
+/**
+ * Makes a stream of states (see `StateStream`) if it is missing, with subjects that begin with its
+ * name. Throws the servers' refusals.
+ */
+export async function prepareSpaces(manager: JetStreamManager, name: string, replicas: number): Promise<void> {
+  const kept = { storage: StorageType.File, num_replicas: replicas, allow_direct: true }
+  const written = { max_msgs_per_subject: 1, allow_msg_ttl: true, allow_atomic: true }
+  await ensure(manager, { ...kept, ...written, name, subjects: [`${name}.>`] })
+}
+
+/** The streams as a node uses them. */
+export function namesOf({
+  prefix,
+  node,
+  partitions,
+}: Pick<StreamWishes, 'prefix' | 'node' | 'partitions'>): NodeStreams {
+  const names = Array.from({ length: partitions }, (_, partition) => `${prefix}-log-${partition}`)
+  const envelopes = [...names, `${prefix}-journal-${node}`].map((name) => ({
+    name,
+    subject: `${name}.at.${node}`,
+    subjects: `${name}.at.>`,
+    tailSubject: `${name}.tail.>`,
+  }))
+  const state = `${prefix}-state`
+  return { envelopes, state, stateSubject: `${state}.${node}` }
 }
 
 function differs(known: StreamConfig, wanted: Partial<StreamConfig>): boolean {
-  const { max_age = known.max_age, max_bytes = known.max_bytes, num_replicas } = wanted
+  const { max_age = known.max_age, max_bytes = known.max_bytes, num_replicas, allow_atomic: isAtomic } = wanted
+  if ((isAtomic ?? false) !== (known.allow_atomic ?? false)) return true
   return known.max_age !== max_age || known.max_bytes !== max_bytes || known.num_replicas !== num_replicas
 }
 

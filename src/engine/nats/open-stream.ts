@@ -1,18 +1,19 @@
 /** Opens a stream of envelopes for a node: from here on only this process writes in its name. */
 import type { Clock } from '../../clock.ts'
+import { completeRead } from './complete-read.ts'
+import type { Span } from './complete-read.ts'
 import { firstOffset, readEnvelopeHead, writeEnvelope } from './envelope.ts'
 import type { EnvelopeHead } from './envelope.ts'
 import type { NatsLink, StoredEnvelope } from './nats-link.ts'
 import type { NodeStream } from './nats-streams.ts'
 import { PartitionLog } from './partition-log.ts'
+import { publishSurely } from './publish-surely.ts'
 import { StreamFollower } from './stream-follower.ts'
 import { StreamWriter } from './stream-writer.ts'
 
-const ANSWER_MS = 2_000
-const ATTEMPTS = 15
-const AGAIN_MS = 200
-
 export interface OpenedStream {
+  /** The subject of the node's envelopes. */
+  readonly subject: string
   readonly log: PartitionLog
   readonly writer: StreamWriter
   /** Call its `begin` when arrivals may come. */
@@ -28,17 +29,20 @@ export interface OpenStreamOptions {
   readonly tailBytes: number
   readonly arrived: (envelope: StoredEnvelope) => void
   readonly fenced: (sequence: number) => void
+  readonly isInPlace: () => Promise<boolean>
 }
 
-/** Throws a sentence when the servers do not take the first envelope within 30 s. */
+/** Throws a sentence when the servers do not take the first envelope, or do not answer, in time. */
 export async function openStream(options: OpenStreamOptions): Promise<OpenedStream> {
-  const { link, clock, name, incarnation, gatherMs, tailBytes, arrived, fenced } = options
+  const { link, clock, name, incarnation, gatherMs, tailBytes, arrived, fenced, isInPlace } = options
   const follower = new StreamFollower({ link, clock, stream: name.name, tailSubject: name.tailSubject, arrived })
   const before = await lastPlace(link, name)
   const head = { incarnation, number: 0, messagesBefore: before.total, tail: before.tail }
   // An envelope without requests: it fences the process that wrote in this name before.
-  const sequence = await publishFirst(options, head)
-  const place = await placeAt(link, clock, name, before, sequence)
+  const { subject } = name
+  const bytes = writeEnvelope(head, [], 0)
+  const sequence = await publishSurely({ link, clock, subject, bytes, id: `${subject} ${incarnation} 0` })
+  const place = await placeAt(link, clock, before, { stream: name.name, from: before.sequence + 1, upTo: sequence })
   const log = new PartitionLog({ ...place, sequence }, tailBytes)
   const writer = new StreamWriter({
     clock,
@@ -55,8 +59,9 @@ export async function openStream(options: OpenStreamOptions): Promise<OpenedStre
       follower.expect(last)
       fenced(last)
     },
+    isInPlace,
   })
-  return { log, writer, follower }
+  return { subject, log, writer, follower }
 }
 
 interface Place {
@@ -81,42 +86,11 @@ function behind(before: Place, sequence: number, head: EnvelopeHead & { readonly
   return { sequence, tail: Math.max(before.tail, tail), total }
 }
 
-async function publishFirst(
-  { link, clock, name, incarnation }: OpenStreamOptions,
-  head: EnvelopeHead,
-): Promise<number> {
-  const bytes = writeEnvelope(head, [], 0)
-  let reason = ''
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const answer = await link.publish(name.subject, bytes, { id: `${name.subject} ${incarnation} 0` }, ANSWER_MS)
-    if ('sequence' in answer) return answer.sequence
-    reason = answer.reason
-    await wait(clock, AGAIN_MS)
-  }
-  throw new Error(`The stream ${name.name} can’t be written. ${reason}`)
-}
-
 /** Adds the envelopes that other nodes wrote between the place and the sequence. */
-async function placeAt(
-  link: NatsLink,
-  clock: Clock,
-  { name }: NodeStream,
-  from: Place,
-  sequence: number,
-): Promise<Place> {
+async function placeAt(link: NatsLink, clock: Clock, from: Place, span: Span): Promise<Place> {
   let place = from
-  // A server that has the envelope has all earlier ones.
-  while (place.sequence < sequence) {
-    const found = await link.read(name, place.sequence + 1, 256)
-    for (const { sequence: at, bytes } of found) {
-      if (at > sequence) return place
-      place = behind(place, at, readEnvelopeHead(bytes))
-    }
-    if (found.length === 0) await wait(clock, AGAIN_MS)
+  for await (const { sequence, bytes } of completeRead(link, clock, span)) {
+    place = behind(place, sequence, readEnvelopeHead(bytes))
   }
   return place
-}
-
-function wait(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve))
 }

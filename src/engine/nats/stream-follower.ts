@@ -16,8 +16,18 @@ const ENVELOPES_PER_READ = 256
 /** Envelopes that wait for earlier ones; those beyond are read from the stream later. */
 const MAXIMUM_EARLY = 1_024
 
+/** The part of the link that a follower uses. */
+export interface FollowedLink extends Pick<NatsLink, 'read'> {
+  readonly connection: {
+    subscribe(
+      subject: string,
+      options: { readonly callback: (error: Error | null, message: Msg) => void },
+    ): Pick<Subscription, 'unsubscribe'>
+  }
+}
+
 export interface StreamFollowerOptions {
-  readonly link: NatsLink
+  readonly link: FollowedLink
   readonly clock: Clock
   readonly stream: string
   /** The subject on which the stream publishes what it stores. */
@@ -28,7 +38,7 @@ export interface StreamFollowerOptions {
 
 export class StreamFollower {
   readonly #options: StreamFollowerOptions
-  readonly #subscription: Subscription
+  readonly #subscription: Pick<Subscription, 'unsubscribe'>
   /** Envelopes that came before earlier ones, by sequence. */
   readonly #early = new Map<number, StoredEnvelope>()
   /** The sequence that arrived last; undefined until `begin`. */

@@ -31,7 +31,7 @@ interface UnderWay {
 
 export interface StreamWriterOptions {
   readonly clock: Clock
-  readonly link: NatsLink
+  readonly link: Pick<NatsLink, 'lastOf' | 'maximumEnvelopeBytes' | 'publish'>
   readonly stream: string
   readonly subject: string
   readonly incarnation: string
@@ -49,6 +49,11 @@ export interface StreamWriterOptions {
    * arrived before it is not owned.
    */
   readonly fenced: (sequence: number) => void
+  /**
+   * False: another process has fenced this one, though this stream does not tell it. Rejects when
+   * the servers do not answer.
+   */
+  readonly isInPlace: () => Promise<boolean>
 }
 
 export class StreamWriter {
@@ -174,7 +179,7 @@ export class StreamWriter {
 
   /** Looks into a refusal: the sequence of a stored envelope; undefined: it is to be sent again. */
   async #resolve(underWay: UnderWay, answer: Exclude<Acknowledged, { sequence: number }>): Promise<number | undefined> {
-    const { link, clock, stream, subject, incarnation, fenced } = this.#options
+    const { link, clock, stream, subject, incarnation, fenced, isInPlace } = this.#options
     this.#refusal = answer.reason
     if (answer.code !== WRONG_LAST_SEQUENCE) {
       // A timeout has waited long enough.
@@ -184,8 +189,13 @@ export class StreamWriter {
     const last = await link.lastOf(stream, subject).catch(() => 'unknown' as const)
     if (last === 'unknown') return undefined
     if (last === undefined) {
-      // Retention took all earlier envelopes of the node.
-      this.#lastSequence = 0
+      // Retention took all earlier envelopes of the node, and a fence among them.
+      const isOurs = await isInPlace().catch(() => 'unknown' as const)
+      if (isOurs === true) this.#lastSequence = 0
+      else if (isOurs === false) {
+        this.#isFenced = true
+        fenced(0)
+      }
       return undefined
     }
     if (last.head.incarnation !== incarnation) {

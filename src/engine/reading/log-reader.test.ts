@@ -104,3 +104,44 @@ test('a scan without matches does a bounded share of the work per call, and ends
   assert.deepEqual(texts(await scanAll(engine, { ...query, accepts: (name) => name.includes('/7/') }, 3)).length, 30)
   await engine.close()
 })
+
+test('a scan of one device reads the entries of the device, and no index as a whole', async () => {
+  const options = { segmentBytes: 20_000, tailBytes: 1, indexBytes: 0, cacheBytes: 0 }
+  const { engine, disk } = await filled(options)
+  const query = { partition: 0, topicPrefix: 'a/b/c/7/', direction: 'newest first' } as const
+  let bytes = 0
+  const open = disk.open.bind(disk)
+  disk.open = async (path) => {
+    const file = await open(path)
+    if (!path.endsWith('.index')) return file
+    const read = file.read.bind(file)
+    file.read = async (pieces, position) => {
+      bytes += pieces.reduce((sum, { length }) => sum + length, 0)
+      return await read(pieces, position)
+    }
+    return file
+  }
+  const expected = Array.from({ length: TOTAL / 100 }, (_, number) => String(100 * number + 7)).toReversed()
+  assert.deepEqual(texts(await scanAll(engine, query, 7)), expected)
+  const ofDevice = bytes
+  bytes = 0
+  await scanAll(engine, { ...query, topicPrefix: 'a/b/' }, 7)
+  assert.ok(ofDevice > 0 && ofDevice < bytes / 2, `${ofDevice} bytes for a device, ${bytes} for all`)
+  await engine.close()
+})
+
+test('an index whose entries by device are damaged, or that has none, costs no message', async () => {
+  for (const spoil of [
+    (content: Buffer) => content.fill(0x41, content.length - 400),
+    (content: Buffer) => content.subarray(0, content.length - 400),
+  ]) {
+    const { engine, disk } = await filled({ segmentBytes: 20_000, tailBytes: 1, indexBytes: 0 })
+    for (const path of disk.paths()) {
+      if (path.endsWith('.index')) disk.replace(path, spoil(Buffer.from(disk.content(path))))
+    }
+    const query = { partition: 0, topicPrefix: 'a/b/c/99/', direction: 'oldest first' } as const
+    const expected = Array.from({ length: TOTAL / 100 }, (_, number) => String(100 * number + 99))
+    assert.deepEqual(texts(await scanAll(engine, query, 1_000)), expected)
+    await engine.close()
+  }
+})

@@ -4,6 +4,8 @@
  */
 import type { ScanQuery, ScanResult } from '../../broker/ports/engine.ts'
 import type { Message } from '../../broker/ports/message.ts'
+import { readBranchMessages } from './branch-reader.ts'
+import type { BranchMessage } from './branch-reader.ts'
 import type { LogReader, ReadableLog } from './log-reader.ts'
 import { readMessageRecord, topicNameOfRecord } from '../segments/record.ts'
 import { SegmentGoneError } from '../segments/segment-indexes.ts'
@@ -19,6 +21,13 @@ import { branchesWithPrefix } from '../segments/topic-branch.ts'
 const MAXIMUM_EXAMINED = 200_000
 /** The most indexes that one call reads from disk. */
 const MAXIMUM_INDEX_LOADS = 8
+/** The most segments whose entries of one branch a call reads from disk. */
+const MAXIMUM_BRANCH_READS = 128
+/** Segments from which messages of one branch are read at the same time. */
+const SEGMENTS_AHEAD = 8
+const MESSAGES_PER_SEGMENT_AHEAD = 16
+/** The mask of a query for one device. */
+const WHOLE_BRANCH = 0xffff_ffff
 /** The most blocks that one call reads from disk. */
 const MAXIMUM_BLOCKS = 1_024
 /**
@@ -51,8 +60,13 @@ class Scan {
   readonly #fromMs: number
   readonly #toMs: number
   readonly #found: Message[] = []
+  /** Reads under way, and those that wait for the scan. */
+  readonly #ahead = new Map<Segment, Promise<readonly BranchMessage[] | undefined>>()
+  /** The tail of the partition when the scan began. */
+  #tail = 0
   #examined = 0
   #indexLoads = 0
+  #branchReads = 0
   #blocks = 0
   #refused = 0
 
@@ -69,20 +83,34 @@ class Scan {
   }
 
   async run(): Promise<ScanResult> {
-    const { partition, afterOffset } = this.#query
+    const { partition, maximumMessages } = this.#query
     // The log may change while blocks are read. The scan covers the log as it is now.
     const segments = this.#isForward ? [...this.#log.segments] : this.#log.segments.toReversed()
-    const tail = this.#log.tails[partition] as number
-    for (const segment of segments) {
-      let low = segment.base(partition)
-      let high = Math.min(segment.end(partition), tail)
-      if (afterOffset !== undefined && this.#isForward) low = Math.max(low, afterOffset + 1)
-      if (afterOffset !== undefined && !this.#isForward) high = Math.min(high, afterOffset)
-      if (low >= high || segment.firstMs >= this.#toMs || segment.lastMs < this.#fromMs) continue
-      const page = await this.#pageOfRange(segment, low, high)
+    this.#tail = this.#log.tails[partition] as number
+    const wanted = segments.filter((segment) => this.#isWanted(segment))
+    // A small page soon is full.
+    const ahead = Math.min(SEGMENTS_AHEAD, Math.ceil(maximumMessages / MESSAGES_PER_SEGMENT_AHEAD))
+    for (const [number, segment] of wanted.entries()) {
+      this.#readAhead(wanted.slice(number, number + ahead))
+      const page = await this.#pageOfRange(segment, ...this.#rangeOf(segment))
+      this.#ahead.delete(segment)
       if (page !== undefined) return page
     }
     return { messages: this.#found, more: false, nextAfterOffset: undefined }
+  }
+
+  #isWanted(segment: Segment): boolean {
+    const [low, high] = this.#rangeOf(segment)
+    return low < high && segment.firstMs < this.#toMs && segment.lastMs >= this.#fromMs
+  }
+
+  /** The offsets of the segment that the query asks for: included, excluded. */
+  #rangeOf(segment: Segment): [low: number, high: number] {
+    const { partition, afterOffset } = this.#query
+    const low = segment.base(partition)
+    const high = Math.min(segment.end(partition), this.#tail)
+    if (afterOffset === undefined) return [low, high]
+    return this.#isForward ? [Math.max(low, afterOffset + 1), high] : [low, Math.min(high, afterOffset)]
   }
 
   /** Scans a range of offsets that the segment holds, or held before it was replaced. */
@@ -107,6 +135,14 @@ class Scan {
   /** Scans a segment. Returns the page if it is full or if the call has done its share of work. */
   async #pageUpTo(segment: Segment, low: number, high: number): Promise<ScanResult | undefined> {
     let index = this.#log.indexes.find(segment)
+    if (index === undefined && this.#mask === WHOLE_BRANCH) {
+      if (this.#branchReads === MAXIMUM_BRANCH_READS) return this.#page(this.#isForward ? low - 1 : high)
+      this.#branchReads += 1
+      // A segment that has taken the place of others was not read ahead.
+      const messages = await (this.#ahead.get(segment) ?? this.#readBranch(segment, low, high))
+      if (segment.isGone) throw new SegmentGoneError()
+      if (messages !== undefined) return await this.#pageOfBranch(segment, messages, low, high)
+    }
     if (index === undefined) {
       if (this.#indexLoads === MAXIMUM_INDEX_LOADS) return this.#page(this.#isForward ? low - 1 : high)
       this.#indexLoads += 1
@@ -115,6 +151,45 @@ class Scan {
     const stoppedAt = await this.#scanSegment(segment, index, low, high)
     if (this.#found.length > this.#query.maximumMessages) return this.#page(undefined)
     return stoppedAt === undefined ? undefined : this.#page(stoppedAt)
+  }
+
+  /**
+   * Begins to read the messages of the branch from the next segments, because each read waits for
+   * the disk. They are kept until the scan comes to them.
+   */
+  #readAhead(segments: readonly Segment[]): void {
+    if (this.#mask !== WHOLE_BRANCH) return
+    for (const segment of segments) {
+      if (this.#ahead.has(segment) || this.#log.indexes.find(segment) !== undefined) continue
+      this.#ahead.set(segment, this.#readBranch(segment, ...this.#rangeOf(segment)))
+    }
+  }
+
+  #readBranch(segment: Segment, low: number, high: number): Promise<readonly BranchMessage[] | undefined> {
+    const { partition } = this.#query
+    const range = { partition, branch: this.#bits, low, high, fromMs: this.#fromMs, toMs: this.#toMs }
+    return readBranchMessages(this.#log, segment, range)
+  }
+
+  /** As `#pageUpTo`, with the messages of the one branch that is asked for. */
+  async #pageOfBranch(
+    segment: Segment,
+    messages: readonly BranchMessage[],
+    low: number,
+    high: number,
+  ): Promise<ScanResult | undefined> {
+    const ordered = this.#isForward ? messages : messages.toReversed()
+    for (let at = 0; at < ordered.length;) {
+      const room = Math.min(BATCH, this.#query.maximumMessages + 1 - this.#found.length)
+      const batch = ordered.slice(at, at + room)
+      at += batch.length
+      if (batch.every(({ record }) => record !== undefined)) {
+        for (const { record } of batch) if (record !== undefined) this.#judge(record, 0)
+      } else await this.#readAll(segment, batch)
+      if (this.#found.length > this.#query.maximumMessages) return this.#page(undefined)
+      if (this.#isSpent() && at < ordered.length) return this.#page(batch.at(-1)?.offset)
+    }
+    return this.#isSpent() ? this.#page(this.#isForward ? high - 1 : low) : undefined
   }
 
   /**

@@ -4,7 +4,7 @@
  *
  *     0   8 bytes  "FGATEIDX"
  *     8   uint32   version
- *     12  uint32   CRC-32 of all that follows
+ *     12  uint32   CRC-32 of all that follows, up to the entries by topic branch
  *     16  float64  number of the segment
  *     24  float64  bytes of the segment
  *     32  float64  time that the times count from, ms since 1970
@@ -12,31 +12,38 @@
  *     44  uint32   generation of the segment: how often it was rewritten
  *     48  uint32   bytes of the shares
  *     52  uint32   CRC-32 of the bytes from 16 to 51, and of the shares
- *     56           shares: uint32 accounts; for each: uint16 bytes, topic branch; uint16 bytes,
+ *     56  float64  position of the entries by topic branch
+ *     64           shares: uint32 accounts; for each: uint16 bytes, topic branch; uint16 bytes,
  *                  tenant; float64 bytes of its messages; float64 messages
  *                  for each partition: uint32 partition; uint32 messages; float64 first offset;
  *                  uint32 1 if it has offsets; uint32 accounts that have lost messages
  *                  for each partition: uint32 positions; int32 times; uint32 bits; [uint32
  *                  offsets]; uint16 accounts; uint16 accounts that have lost messages
+ *                  the entries by topic branch (`branch-entries.ts`), with checksums of their own
  *
- * The shares and the columns of uint16 are filled up to a multiple of 4 bytes. Version 1 has
- * partitions with positions, times and bits alone, and begins with them at 48.
+ * The shares and the columns of uint16 are filled up to a multiple of 4 bytes. Version 2 has no
+ * entries by topic branch, and its shares begin at 56. Version 1 has partitions with positions,
+ * times and bits alone, and begins with them at 48.
  */
 import { crc32 } from 'node:zlib'
-import type { Disk } from '../ports/disk.ts'
+import type { Disk, DiskFile } from '../ports/disk.ts'
 import type { Accounts } from './accounts.ts'
 import { SegmentShares } from './accounts.ts'
+import { encodeBranches } from './branch-entries.ts'
 import { indexName } from './segment-header.ts'
 import { SegmentIndex } from './segment-index.ts'
 import type { PartitionIndex } from './segment-index.ts'
 
 const MAGIC = 'FGATEIDX'
-const VERSION = 2
+const VERSION = 3
+const VERSION_WITHOUT_BRANCHES = 2
 const VERSION_WITHOUT_SHARES = 1
-const HEAD_BYTES = 56
+const HEAD_BYTES = 64
+const HEAD_BYTES_OF_VERSION_2 = 56
 const HEAD_BYTES_OF_VERSION_1 = 48
 const CRC_FROM = 16
 const SHARES_CRC_AT = 52
+const BRANCHES_AT = 56
 /** Bytes that a start reads of each index; larger shares take a second read. */
 const FIRST_READ_BYTES = 16_384
 
@@ -56,8 +63,8 @@ export interface StoredIndex {
   readonly hasShares: boolean
 }
 
-/** The bytes of an index's file. */
-export function encodeIndex(index: SegmentIndex, { number, length, generation }: IndexOf): Buffer {
+/** The bytes of an index's file, one piece behind the other. */
+export function encodeIndex(index: SegmentIndex, { number, length, generation }: IndexOf): readonly Buffer[] {
   const present = [...index.partitions.entries()].flatMap(([partition, entries]) =>
     entries === undefined ? [] : [{ partition, entries }],
   )
@@ -73,6 +80,7 @@ export function encodeIndex(index: SegmentIndex, { number, length, generation }:
   bytes.writeUInt32LE(generation, 44)
   bytes.writeUInt32LE(shares.length, 48)
   bytes.writeUInt32LE(crc32(shares, crc32(bytes.subarray(CRC_FROM, SHARES_CRC_AT))), SHARES_CRC_AT)
+  bytes.writeDoubleLE(size, BRANCHES_AT)
   shares.copy(bytes, HEAD_BYTES)
   let at = HEAD_BYTES + shares.length
   for (const { partition, entries } of present) {
@@ -94,7 +102,35 @@ export function encodeIndex(index: SegmentIndex, { number, length, generation }:
     at += whole(2 * removedOf.length)
   }
   bytes.writeUInt32LE(crc32(bytes.subarray(CRC_FROM)), 12)
-  return bytes
+  return [bytes, encodeBranches(index)]
+}
+
+/**
+ * Reads the bytes of an index's file without the entries by topic branch. Rejects with the disk's
+ * error.
+ */
+export async function readIndexBytes(file: DiskFile): Promise<Buffer> {
+  const head = Buffer.alloc(HEAD_BYTES)
+  const size = await file.size()
+  const isWhole = (await file.read([head], 0)) === HEAD_BYTES
+  const end = isWhole && head.readUInt32LE(8) === VERSION ? Math.min(size, columnsEndOf(head)) : size
+  const bytes = Buffer.allocUnsafeSlow(end)
+  return bytes.subarray(0, await file.read([bytes], 0))
+}
+
+/**
+ * Where the entries by topic branch begin in the segment's index; undefined: the file is not that
+ * of this segment, or has no such entries. Rejects with the disk's error.
+ */
+export async function readBranchesAt(
+  file: DiskFile,
+  { number, length, generation }: IndexOf,
+): Promise<number | undefined> {
+  const head = Buffer.alloc(HEAD_BYTES)
+  if ((await file.read([head], 0)) < HEAD_BYTES) return undefined
+  if (!isHeadOf(head, number) || head.readUInt32LE(8) !== VERSION) return undefined
+  if (head.readDoubleLE(24) !== length || head.readUInt32LE(44) !== generation) return undefined
+  return columnsEndOf(head)
 }
 
 /**
@@ -108,15 +144,18 @@ export function decodeIndex(
   accounts: Accounts,
 ): StoredIndex | undefined {
   if (bytes.byteOffset !== 0 || !isHeadOf(bytes, number)) return undefined
-  if (crc32(bytes.subarray(CRC_FROM)) !== bytes.readUInt32LE(12)) return undefined
+  const version = bytes.readUInt32LE(8)
+  const covered = bytes.subarray(CRC_FROM, version === VERSION ? columnsEndOf(bytes) : bytes.length)
+  if (crc32(covered) !== bytes.readUInt32LE(12)) return undefined
   const index = new SegmentIndex(partitions, bytes.readDoubleLE(32), accounts)
   const length = bytes.readDoubleLE(24)
-  if (bytes.readUInt32LE(8) === VERSION_WITHOUT_SHARES) {
+  if (version === VERSION_WITHOUT_SHARES) {
     decodeVersion1(bytes, index)
     return { index, length, generation: 0, hasShares: false }
   }
-  const sharesEnd = HEAD_BYTES + bytes.readUInt32LE(48)
-  index.shares = decodeShares(bytes.subarray(HEAD_BYTES, sharesEnd), accounts)
+  const sharesAt = sharesAtOf(version)
+  const sharesEnd = sharesAt + bytes.readUInt32LE(48)
+  index.shares = decodeShares(bytes.subarray(sharesAt, sharesEnd), accounts)
   const present = bytes.readUInt32LE(40)
   let at = sharesEnd + 24 * present
   for (let entry = 0; entry < present; entry += 1) {
@@ -157,15 +196,18 @@ export async function readStoredShares(
     try {
       let bytes = Buffer.alloc(FIRST_READ_BYTES)
       bytes = bytes.subarray(0, await file.read([bytes], 0))
-      if (bytes.length < HEAD_BYTES || !isHeadOf(bytes, number) || bytes.readUInt32LE(8) !== VERSION) return undefined
+      if (bytes.length < HEAD_BYTES || !isHeadOf(bytes, number)) return undefined
+      const version = bytes.readUInt32LE(8)
+      if (version === VERSION_WITHOUT_SHARES) return undefined
       if (bytes.readDoubleLE(24) !== length || bytes.readUInt32LE(44) !== generation) return undefined
-      const end = HEAD_BYTES + bytes.readUInt32LE(48)
+      const sharesAt = sharesAtOf(version)
+      const end = sharesAt + bytes.readUInt32LE(48)
       if (end > bytes.length) {
         if (end > (await file.size())) return undefined
         bytes = Buffer.alloc(end)
         await file.read([bytes], 0)
       }
-      const shares = bytes.subarray(HEAD_BYTES, end)
+      const shares = bytes.subarray(sharesAt, end)
       const check = crc32(shares, crc32(bytes.subarray(CRC_FROM, SHARES_CRC_AT)))
       return check === bytes.readUInt32LE(SHARES_CRC_AT) ? decodeShares(shares, accounts) : undefined
     } finally {
@@ -179,8 +221,18 @@ export async function readStoredShares(
 function isHeadOf(bytes: Buffer, number: number): boolean {
   if (bytes.length < HEAD_BYTES_OF_VERSION_1 || bytes.toString('latin1', 0, 8) !== MAGIC) return false
   const version = bytes.readUInt32LE(8)
-  if (version !== VERSION_WITHOUT_SHARES && version !== VERSION) return false
+  if (version < VERSION_WITHOUT_SHARES || version > VERSION) return false
+  if (version === VERSION && bytes.length < HEAD_BYTES) return false
   return bytes.readDoubleLE(16) === number
+}
+
+function sharesAtOf(version: number): number {
+  return version === VERSION_WITHOUT_BRANCHES ? HEAD_BYTES_OF_VERSION_2 : HEAD_BYTES
+}
+
+function columnsEndOf(head: Buffer): number {
+  const end = head.readDoubleLE(BRANCHES_AT)
+  return Number.isSafeInteger(end) && end > HEAD_BYTES ? end : HEAD_BYTES
 }
 
 function decodeVersion1(bytes: Buffer, index: SegmentIndex): void {

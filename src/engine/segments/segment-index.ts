@@ -13,7 +13,7 @@ import { SegmentShares } from './accounts.ts'
 /** Bytes of memory for an entry with an offset. */
 const ENTRY_BYTES = 18
 /** The position of a message that can't be read any more. */
-const HOLE = 0xffff_ffff
+export const HOLE = 0xffff_ffff
 const GREATEST_TIME = 0x7fff_ffff
 const FIRST_CAPACITY = 16
 

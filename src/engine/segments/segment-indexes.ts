@@ -3,14 +3,16 @@
  * made again from the segment. Their memory is bounded.
  */
 import type { Logger } from '../../logger.ts'
-import { codeOf, readWhole } from '../ports/disk.ts'
+import { codeOf } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
 import type { Accounts, SegmentShares } from './accounts.ts'
 import { KIND_MESSAGE, KIND_REMOVED, kindOf, placeOfRecord, readRemoved, topicNameOfRecord } from './record.ts'
 import { scanRecords } from './scan-records.ts'
 import type { Pace, ScanOutcome } from './scan-records.ts'
 import type { SegmentFiles } from './segment-files.ts'
-import { decodeIndex, encodeIndex } from './segment-index-file.ts'
+import { readBranch } from './branch-entries.ts'
+import type { BranchEntry } from './branch-entries.ts'
+import { decodeIndex, encodeIndex, readBranchesAt, readIndexBytes } from './segment-index-file.ts'
 import type { StoredIndex } from './segment-index-file.ts'
 import { indexName, segmentName } from './segment-header.ts'
 import { SegmentIndex, endOf } from './segment-index.ts'
@@ -67,6 +69,32 @@ export class SegmentIndexes {
   }
 
   /**
+   * The entries of one topic branch, read from the index's file without the rest of the index.
+   * Undefined: the file does not have them, so the index must be loaded.
+   */
+  async entriesOfBranch(
+    segment: Segment,
+    partition: number,
+    branch: number,
+  ): Promise<readonly BranchEntry[] | undefined> {
+    const { disk, directory } = this.#options
+    // Without its shares nobody knows which of its messages are removed.
+    if (!segment.isSealed || segment.shares === undefined) return undefined
+    try {
+      const file = await disk.open(`${directory}/${indexName(segment.number)}`)
+      try {
+        const start = await readBranchesAt(file, segment)
+        const entries = start === undefined ? undefined : await readBranch(file, start, partition, branch)
+        return segment.isGone ? undefined : entries
+      } finally {
+        await file.close()
+      }
+    } catch {
+      return undefined
+    }
+  }
+
+  /**
    * Makes the segment's index again from its records, with its shares of the accounts. Rejects with
    * the disk's error, and with the errors of the pace.
    */
@@ -100,7 +128,7 @@ export class SegmentIndexes {
       await disk.remove(path)
       const file = await disk.create(path)
       try {
-        await file.write([encodeIndex(index, segment)], 0)
+        await file.write(encodeIndex(index, segment), 0)
       } finally {
         await file.close()
       }
@@ -154,10 +182,16 @@ export async function readStoredIndex(
   partitions: number,
   accounts: Accounts,
 ): Promise<StoredIndex | undefined> {
-  return await readWhole(disk, `${directory}/${indexName(number)}`).then(
-    (bytes) => decodeIndex(bytes, partitions, number, accounts),
-    () => undefined,
-  )
+  try {
+    const file = await disk.open(`${directory}/${indexName(number)}`)
+    try {
+      return decodeIndex(await readIndexBytes(file), partitions, number, accounts)
+    } finally {
+      await file.close()
+    }
+  } catch {
+    return undefined
+  }
 }
 
 /** The segment was taken out of the log, or replaced, while it was read. */

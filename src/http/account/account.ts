@@ -33,6 +33,7 @@ const Profile = Type.Object(
           isAdmin: Type.Boolean(),
           isDeviceAdmin: Type.Boolean(),
           isGatewayAdmin: Type.Boolean(),
+          isReadOnly: Type.Boolean(),
         },
         { [NAME]: 'ProfileOrganization' },
       ),
@@ -86,6 +87,7 @@ function getProfile(registry: AccountRegistry): Route {
           isAdmin: member.isAdmin,
           isDeviceAdmin: member.isDeviceAdmin,
           isGatewayAdmin: member.isGatewayAdmin,
+          isReadOnly: member.isReadOnly,
         })),
         is2faEnabled: enabled,
       }

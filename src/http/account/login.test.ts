@@ -178,6 +178,7 @@ test('the profile tells who I am and my roles', async () => {
         isAdmin: false,
         isDeviceAdmin: true,
         isGatewayAdmin: false,
+        isReadOnly: false,
       },
     ],
     is2faEnabled: false,

@@ -8,23 +8,26 @@
 import type { FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
 import type { Device } from '../../identity/devices/device.ts'
+import type { DeviceProfile } from '../../identity/devices/device-profile.ts'
+import type { ApiKeyRight } from '../../identity/store/api-key-rights.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import type { Application } from '../../identity/tenants/applications.ts'
+import type { ApiKeyInForce } from '../../identity/tokens/api-key-standing.ts'
 import type { Organization } from '../../identity/tenants/organizations.ts'
 import type { Caller, Credential } from './caller.ts'
 import { objectNotFound } from './errors.ts'
 import { devEuiOf, givenId } from './fields.ts'
 import {
   applicationFor,
-  demandEventsIn,
   demandGlobalAdmin,
   demandIn,
   deviceFor,
+  deviceProfileFor,
   organizationFor,
   roleIn,
 } from './ownership.ts'
 import type { OwnershipRegistry } from './ownership.ts'
-import { demand, leastRoleOf, mayDo } from './permissions.ts'
+import { demand, demandOneOf, demandRight, leastRoleOf, mayDo, rightsFor } from './permissions.ts'
 import type { Action, Role } from './permissions.ts'
 
 /** A request, its sender, and the registry in which the owner is looked up. */
@@ -44,6 +47,11 @@ export type MemberPath = `${'params' | 'query' | 'body'}.${string}`
 /** The right to use a route. */
 export interface Access<Found = unknown> {
   readonly credential: Credential
+  /**
+   * An API key needs one of these rights, where a session is taken; empty where no key is taken.
+   * Absent: the same.
+   */
+  readonly rights?: readonly ApiKeyRight[]
   /** For the OpenAPI document: `For admins of its organization.` */
   readonly sentence: string
   /** The members that the check reads; the schema of the route must have them. */
@@ -57,9 +65,11 @@ export interface Access<Found = unknown> {
   organizationOf?(found: Found): string | null | undefined
 }
 
-/** The person behind a session. */
+/** The person behind a session, or behind an API key. */
 export interface Person {
   readonly viewer: Viewer
+  /** The API key that is used in the place of a session. */
+  readonly key: ApiKeyInForce | undefined
 }
 
 /** The route needs no credential. */
@@ -70,35 +80,56 @@ export const OPEN: Access<null> = {
   check: async () => null,
 }
 
+/** The people and the keys that a route is for. */
+interface PeopleOptions<Found> {
+  readonly reads?: readonly MemberPath[]
+  /** The rights of which an API key needs one; none by default. */
+  readonly rights?: readonly ApiKeyRight[]
+  readonly organizationOf?: (found: Found) => string | null | undefined
+}
+
 /**
- * For people who are signed in. `look` throws a refusal, or returns what the handler gets beside
- * the person.
+ * For people who are signed in, and for API keys with a right. `look` throws a refusal, or returns
+ * what the handler gets beside the person.
  */
 function forPeople<Found extends object>(
   sentence: string,
-  reads: readonly MemberPath[],
   look: (viewer: Viewer, asked: Asked) => Promise<Found>,
-  organizationOf: (found: Found) => string | null | undefined = () => undefined,
+  { reads = [], rights = [], organizationOf = () => undefined }: PeopleOptions<Found> = {},
 ): Access<Person & Found> {
   return {
     credential: 'session',
-    sentence,
+    rights,
+    sentence: `${sentence} ${sentenceOn(rights)}`,
     reads,
     organizationOf,
     check: async (asked) => {
-      assert(asked.caller?.kind === 'session', 'the route must take a session')
-      const { viewer } = asked.caller
-      return { viewer, ...(await look(viewer, asked)) }
+      const { caller } = asked
+      assert(caller?.kind === 'session' || caller?.kind === 'apiKey', 'the route must take a session')
+      const { viewer } = caller
+      // The right comes before all else: a key without it learns nothing of the things it asks for.
+      if (caller.kind === 'apiKey') demandOneOf(caller.key.rights, rights)
+      const found = await look(viewer, asked)
+      return { viewer, key: caller.kind === 'apiKey' ? caller.key : undefined, ...found }
     },
   }
 }
 
-/**
- * Everybody who is signed in. The route is about the person itself, or lists only what it may see.
- */
-export const SIGNED_IN: Access<Person> = forPeople('For everyone who is signed in.', [], async () => ({}))
+/** The part of the sentence that is about API keys. */
+export function sentenceOn(rights: readonly ApiKeyRight[]): string {
+  if (rights.length === 0) return 'Not for API keys.'
+  return `An API key needs ${rights.join(', or ')}.`
+}
 
-export const GLOBAL_ADMIN: Access<Person> = forPeople('For global admins.', [], async (viewer) => {
+/** Everybody who is signed in. The route is about the person itself: API keys are none. */
+export const SIGNED_IN: Access<Person> = forPeople('For everyone who is signed in.', async () => ({}))
+
+/** Everybody who is signed in, and every API key but those of the metrics alone. */
+export const SIGNED_IN_OR_KEY: Access<Person> = forPeople('For everyone who is signed in.', async () => ({}), {
+  rights: rightsFor('organization.read'),
+})
+
+export const GLOBAL_ADMIN: Access<Person> = forPeople('For global admins.', async (viewer) => {
   demandGlobalAdmin(viewer)
   return {}
 })
@@ -117,12 +148,14 @@ export const SECOND_FACTOR_STEP: Access<{ readonly userId: string }> = {
 /** Programs that collect metrics, and global admins. */
 export const METRICS_READER: Access<null> = {
   credential: 'metrics',
+  rights: ['metrics.read'],
   sentence:
-    'For global admins, for programs with a metrics token, and without a credential for peers on the loopback interface ' +
+    'For global admins, for programs with a metrics token or an API key with metrics.read, and without a credential for peers on the loopback interface ' +
     '(a request that a proxy forwarded does not count as one).',
   reads: [],
   check: async ({ caller }) => {
     if (caller?.kind === 'session') demandGlobalAdmin(caller.viewer)
+    if (caller?.kind === 'apiKey') demandOneOf(caller.key.rights, ['metrics.read'])
     return null
   },
 }
@@ -138,7 +171,22 @@ export const NETWORK_SERVER: Access<{ readonly organizationId: string | null }> 
   },
 }
 
-function organizationIdOf({ organizationId }: { readonly organizationId: string | undefined }): string | undefined {
+/** A broker of another project that asks about its clients. */
+export const BROKER_HOOK: Access<null> = {
+  credential: 'brokerHook',
+  sentence:
+    'For brokers with the secret of the hooks (`FIELDGATE_BROKER_HOOK_SECRETS`). Where none is set, for peers on the ' +
+    'loopback interface.',
+  reads: [],
+  check: async () => null,
+}
+
+/** The organization that the check has found. */
+export function organizationIdOf({
+  organizationId,
+}: {
+  readonly organizationId: string | undefined
+}): string | undefined {
   return organizationId
 }
 
@@ -152,7 +200,11 @@ export function inOrganization(
     await demandIn(registry, viewer, organizationId, action)
     return { organizationId }
   }
-  return forPeople(`For ${peopleOf(action, 'the organization')}.`, [member], look, organizationIdOf)
+  return forPeople(`For ${peopleOf(action, 'the organization')}.`, look, {
+    reads: [member],
+    rights: rightsFor(action),
+    organizationOf: organizationIdOf,
+  })
 }
 
 /** As `inOrganization`, with the organization looked up. */
@@ -164,7 +216,12 @@ export function onOrganization(
     organization: await organizationFor(registry, viewer, textAt(request, member), action),
   })
   const sentence = `For ${peopleOf(action, 'the organization')}.`
-  return forPeople(sentence, [member], look, ({ organization }) => organization.id)
+  const rights = rightsFor(action)
+  return forPeople(sentence, look, { reads: [member], rights, organizationOf: ({ organization }) => organization.id })
+}
+
+function ownerOfApplication({ application }: { readonly application: Application }): string {
+  return application.organizationId
 }
 
 /** The application that the member names. */
@@ -176,7 +233,8 @@ export function onApplication(
     application: await applicationFor(registry, viewer, textAt(request, member), action),
   })
   const sentence = `For ${peopleOf(action, 'its organization')}.`
-  return forPeople(sentence, [member], look, ({ application }) => application.organizationId)
+  const rights = rightsFor(action)
+  return forPeople(sentence, look, { reads: [member], rights, organizationOf: ownerOfApplication })
 }
 
 /** The device that the member names by its DevEUI, in any spelling. */
@@ -186,7 +244,21 @@ export function onDevice(action: Action, member: MemberPath): Access<Person & { 
     return { device: await deviceFor(registry, viewer, devEui, action) }
   }
   const sentence = `For ${peopleOf(action, 'its organization')}.`
-  return forPeople(sentence, [member], look, ({ device }) => device.organizationId)
+  const rights = rightsFor(action)
+  return forPeople(sentence, look, { reads: [member], rights, organizationOf: ({ device }) => device.organizationId })
+}
+
+/** The device profile that the member names. */
+export function onDeviceProfile(
+  action: Action,
+  member: MemberPath,
+): Access<Person & { readonly profile: DeviceProfile }> {
+  const look = async (viewer: Viewer, { registry, request }: Asked) => ({
+    profile: await deviceProfileFor(registry, viewer, textAt(request, member), action),
+  })
+  const sentence = `For ${peopleOf(action, 'its organization')}.`
+  const rights = rightsFor(action)
+  return forPeople(sentence, look, { reads: [member], rights, organizationOf: ({ profile }) => profile.organizationId })
 }
 
 /** The organization. Where the member names none: the whole deployment, for global admins. */
@@ -203,7 +275,7 @@ export function inOrganizationOrDeployment(
     else await demandIn(registry, viewer, organizationId, action)
     return { organizationId }
   }
-  return forPeople(sentence, [member], look, organizationIdOf)
+  return forPeople(sentence, look, { reads: [member], rights: rightsFor(action), organizationOf: organizationIdOf })
 }
 
 /** The organization or the application to which a list is narrowed. */
@@ -233,11 +305,12 @@ export function narrowed(
     const applicationId = application === undefined ? undefined : givenId(textAt(request, application))
     const role = organizationId === undefined ? undefined : await roleIn(registry, viewer, organizationId)
     if (role !== undefined) demand(role, action)
+    demandRight(viewer, action)
     const found =
       applicationId === undefined ? undefined : await applicationFor(registry, viewer, applicationId, action)
     return { organizationId, applicationId, owner: organizationId ?? found?.organizationId, role }
   }
-  return forPeople(sentence, reads, look, ({ owner }) => owner)
+  return forPeople(sentence, look, { reads, rights: rightsFor(action), organizationOf: ({ owner }) => owner })
 }
 
 /**
@@ -255,66 +328,20 @@ export function rowsOfUpload(
       applicationId === undefined ? undefined : await applicationFor(registry, viewer, applicationId, action)
     return { applicationId, organizationId: found?.organizationId }
   }
-  return forPeople(sentence, [member], look, organizationIdOf)
+  return forPeople(sentence, look, { reads: [member], rights: rightsFor(action), organizationOf: organizationIdOf })
 }
 
 /**
  * The user that the member names: for that user, and for global admins. The handler looks it up.
  */
 export function onUser(member: MemberPath): Access<Person & { readonly userId: string; readonly isOwn: boolean }> {
-  return forPeople('For global admins, and for the user itself.', [member], async (viewer, { request }) => {
+  const look = async (viewer: Viewer, { request }: Asked) => {
     const userId = textAt(request, member)
     const isOwn = viewer.userId === userId
     if (!isOwn && !viewer.isAdmin) throw objectNotFound()
     return { userId, isOwn }
-  })
-}
-
-const EVENT_READERS = 'For members of its organization, and for its broker-access tokens.'
-
-/**
- * Reading the events of an application. Where `inside` names an organization, the application must
- * belong to it.
- */
-export function eventsOfApplication(
-  member: MemberPath,
-  inside?: MemberPath,
-): Access<{ readonly application: Application }> {
-  return {
-    credential: 'sessionOrBrokerAccess',
-    sentence: EVENT_READERS,
-    reads: inside === undefined ? [member] : [member, inside],
-    check: async (asked) => ({ application: await readableApplication(asked, textAt(asked.request, member), inside) }),
-    organizationOf: ({ application }) => application.organizationId,
   }
-}
-
-/** As `eventsOfApplication`, of a device, with its present application. */
-export function eventsOfDevice(
-  member: MemberPath,
-  inside?: MemberPath,
-): Access<{ readonly device: Device; readonly application: Application }> {
-  return {
-    ...eventsOfApplication(member, inside),
-    check: async (asked) => {
-      const devEui = devEuiOf(lastName(member), textAt(asked.request, member))
-      const found = await asked.registry.devices.get(devEui)
-      if (found === undefined) throw objectNotFound()
-      return { device: found, application: await readableApplication(asked, found.applicationId, inside) }
-    },
-  }
-}
-
-async function readableApplication(
-  { registry, request, caller }: Asked,
-  applicationId: string,
-  inside: MemberPath | undefined,
-): Promise<Application> {
-  const found = await registry.applications.get(applicationId)
-  if (found === undefined) throw objectNotFound()
-  if (inside !== undefined && textAt(request, inside) !== found.organizationId) throw objectNotFound()
-  await demandEventsIn(registry, caller, found.organizationId)
-  return found
+  return forPeople('For global admins, and for the user itself.', look, { reads: [member] })
 }
 
 /** How a thing that is hidden from most members is found, and to whom it belongs. */
@@ -326,6 +353,8 @@ export interface HiddenThing<Thing> {
   organizationIdOf(thing: Thing): string | null | undefined
   /** The person who owns the thing may do the action as well. */
   ownerOf?(thing: Thing): string
+  /** The API key that made the thing may do the action, with one of the rights. */
+  readonly ofKey?: { readonly rights: readonly ApiKeyRight[]; idOf(thing: Thing): string | null }
 }
 
 /**
@@ -338,34 +367,43 @@ export function onHidden<Thing>(action: Action, thing: HiddenThing<Thing>): Acce
   const look = async (viewer: Viewer, { registry, request }: Asked) => {
     const found = await thing.find(textAt(request, thing.named))
     if (found === undefined) throw objectNotFound()
+    if (viewer.apiKey !== undefined) {
+      if (thing.ofKey?.idOf(found) !== viewer.apiKey.id) throw objectNotFound()
+      return { found }
+    }
     if (viewer.isAdmin || thing.ownerOf?.(found) === viewer.userId) return { found }
     const organizationId = thing.organizationIdOf(found) ?? undefined
     const role = organizationId === undefined ? 'none' : await roleIn(registry, viewer, organizationId)
     if (!mayDo(role, action)) throw objectNotFound()
     return { found }
   }
-  return forPeople(sentence, [thing.named], look, ({ found }) => thing.organizationIdOf(found))
+  return forPeople(sentence, look, {
+    reads: [thing.named],
+    rights: thing.ofKey?.rights ?? [],
+    organizationOf: ({ found }) => thing.organizationIdOf(found),
+  })
 }
 
 const PEOPLE: Readonly<Record<Exclude<Role, 'none' | 'globalAdmin'>, string>> = {
-  member: 'members',
+  reader: 'members',
+  member: 'members who are not read-only',
   deviceAdmin: 'device admins and admins',
   organizationAdmin: 'admins',
 }
 
 /** The people with the least role of the action, in words. */
-function peopleOf(action: Action, owner: string): string {
+export function peopleOf(action: Action, owner: string): string {
   const role = leastRoleOf(action)
   return role === 'globalAdmin' ? 'global admins' : `${PEOPLE[role]} of ${owner}`
 }
 
 /** The member's name without its place: `organizationID`. */
-function lastName(member: MemberPath): string {
+export function lastName(member: MemberPath): string {
   return member.slice(member.lastIndexOf('.') + 1)
 }
 
 /** The id that the request names, in its one spelling; `""` where the member is left out. */
-function textAt(request: Asked['request'], member: MemberPath): string {
+export function textAt(request: Asked['request'], member: MemberPath): string {
   let value: unknown = request
   for (const name of member.split('.')) {
     value = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined

@@ -6,11 +6,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import assert from 'node:assert/strict'
+import { API_KEY_PREFIX } from '../../identity/tokens/api-key-text.ts'
 import { metricsTokenPrefix } from '../../identity/tokens/metrics-tokens.ts'
 import type { Registry } from '../../identity/registry.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import type { SessionClaims } from '../../identity/tokens/tokens.ts'
 import { accepted, RequestRefused } from './errors.ts'
+import { foreignBroker } from './foreign-broker-secret.ts'
+import { isLocalPeer } from './local-peer.ts'
 import type { Access } from './access.ts'
 import type { Caller, Credential } from './caller.ts'
 import type { HttpApp } from './http-app.ts'
@@ -44,7 +47,7 @@ interface RoutePolicy {
 }
 
 /** The parts of the registry that this file needs. */
-export type AuthenticationRegistry = Pick<Registry, 'tokens' | 'serviceCredentials' | 'metricsTokens'>
+export type AuthenticationRegistry = Pick<Registry, 'tokens' | 'serviceCredentials' | 'metricsTokens' | 'apiKeys'>
 
 /** Longer than any token of this service; a longer one is not worth a signature check. */
 const MAXIMUM_TOKEN_LENGTH = 4096
@@ -53,7 +56,12 @@ const MAXIMUM_TOKEN_LENGTH = 4096
  * Checks the credential of every request before its body is read, and refuses to start with a route
  * that does not say who may use it. Requests without a good credential wait at the gate.
  */
-export function authenticateRequests(app: HttpApp, registry: AuthenticationRegistry, gate: RequestGate): void {
+export function authenticateRequests(
+  app: HttpApp,
+  registry: AuthenticationRegistry,
+  gate: RequestGate,
+  hookSecrets: readonly string[] = [],
+): void {
   const accessPolicy: RoutePolicy[] = []
   app.decorate('accessPolicy', accessPolicy)
   app.decorateRequest('caller', null)
@@ -69,7 +77,10 @@ export function authenticateRequests(app: HttpApp, registry: AuthenticationRegis
     // Unknown paths answer 404 to everybody, and other methods 405.
     if (credential === undefined || credential === 'none') return gate.strangerCame(request)
     try {
-      request.caller = await callerOf(request, credential, registry)
+      request.caller =
+        credential === 'brokerHook'
+          ? foreignBroker(request, hookSecrets)
+          : await callerOf(request, credential, registry)
     } catch (error) {
       await gate.strangerCame(request)
       throw error
@@ -84,22 +95,41 @@ export function authenticateRequests(app: HttpApp, registry: AuthenticationRegis
  */
 export async function callerOf(
   request: FastifyRequest,
-  credential: Exclude<Credential, 'none'>,
+  credential: Exclude<Credential, 'none' | 'brokerHook'>,
   registry: AuthenticationRegistry,
 ): Promise<Caller> {
   if (credential === 'metrics') return metricsReader(request, registry)
   if (credential === 'serviceCredential') return networkServer(request.headers, registry)
   const jwt = bearerToken(request.headers)
+  const isKey = jwt.startsWith(API_KEY_PREFIX)
   switch (credential) {
     case 'secondFactorStep': {
       const claims = accepted(await registry.tokens.verifySecondFactorStep(jwt))
       return { kind: 'secondFactorStep', userId: claims.userId }
     }
     case 'sessionOrBrokerAccess':
-      return sessionOrBrokerAccess(jwt, registry)
+      return isKey ? apiKeyOf(jwt, request, registry) : sessionOrBrokerAccess(jwt, registry)
     case 'session':
-      return sessionOf(jwt, registry)
+      return isKey ? apiKeyOf(jwt, request, registry) : sessionOf(jwt, registry)
   }
+}
+
+/**
+ * A key of the whole deployment sees all organizations, as its maker does. Every other key sees its
+ * own, and never as a global admin, whoever made it.
+ */
+async function apiKeyOf(
+  text: string,
+  { ip }: Pick<FastifyRequest, 'ip'>,
+  registry: AuthenticationRegistry,
+): Promise<Caller> {
+  const key = await registry.apiKeys.authenticate(text, ip)
+  if (key !== undefined) {
+    const viewer = { userId: key.makerUserId, isAdmin: key.organizationId === null, apiKey: key }
+    return { kind: 'apiKey', viewer, key }
+  }
+  // One answer for every key that is not in force: nobody learns which keys there were.
+  throw new RequestRefused('unauthenticated', 'the API key is not known here, or not in force', 'api_key_wrong')
 }
 
 async function sessionOf(jwt: string, registry: AuthenticationRegistry): Promise<Caller> {
@@ -115,6 +145,7 @@ async function metricsReader(request: FastifyRequest, registry: AuthenticationRe
   const hasToken = authorization?.includes(metricsTokenPrefix) === true
   if (!hasToken && isLocalPeer(request)) return { kind: 'loopback' }
   const token = bearerToken(request.headers)
+  if (token.startsWith(API_KEY_PREFIX)) return apiKeyOf(token, request, registry)
   if (!token.startsWith(metricsTokenPrefix)) return sessionOf(token, registry)
   if (await registry.metricsTokens.authenticate(token)) return { kind: 'metricsToken' }
   throw new RequestRefused('unauthenticated', 'the metrics token is unknown or was revoked', 'metrics_token_wrong')
@@ -158,7 +189,8 @@ async function sessionOrBrokerAccess(jwt: string, registry: AuthenticationRegist
   const telling = !brokerAccess.ok && brokerAccess.reason === 'token_wrong_audience' ? session : brokerAccess
   const claims = accepted(telling)
   assert('organizationId' in claims)
-  return { kind: 'brokerAccess', userId: claims.userId, organizationId: claims.organizationId }
+  const { userId, organizationId, scope } = claims
+  return { kind: 'brokerAccess', userId, organizationId, scope }
 }
 
 /** The bearer token of a request; refuses where it is missing or can't be one. */
@@ -174,14 +206,4 @@ export function bearerToken(headers: IncomingHttpHeaders): string {
     throw new RequestRefused('unauthenticated', message, 'token_malformed')
   }
   return token
-}
-
-/**
- * True for a peer on this machine that asks for itself: a proxy on this machine names the one that
- * it speaks for.
- */
-export function isLocalPeer({ socket, headers }: FastifyRequest): boolean {
-  const address = socket.remoteAddress ?? ''
-  const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
-  return isLoopback && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined
 }

@@ -41,6 +41,15 @@ export const ErrorBodySchema = Type.Object(
           reason: Type.String({ description: 'Stable code of the reason, see docs/errors.md.' }),
           line: Type.Optional(Type.Integer({ description: 'Of script_not_parsed: the line of the script, from 1.' })),
           column: Type.Optional(Type.Integer({ description: 'Of script_not_parsed: the column, from 1.' })),
+          vectors: Type.Optional(
+            Type.Array(
+              Type.Object(
+                { name: Type.String(), expected: Type.String(), got: Type.String() },
+                { description: 'A test vector that failed, with its outcome in words or JSON', [NAME]: 'FailedVector' },
+              ),
+              { description: 'Of codec_test_failed: the test vectors that failed.' },
+            ),
+          ),
         },
         { description: 'The reason in one word', [NAME]: 'ErrorDetail' },
       ),
@@ -67,10 +76,11 @@ interface ErrorBody {
   readonly details: readonly ({ readonly reason: string } & Place)[]
 }
 
-/** Where in a text that was sent the fault is; counted from 1. */
+/** Where the fault is: in a text that was sent, counted from 1, or in test vectors. */
 interface Place {
   readonly line?: number
   readonly column?: number
+  readonly vectors?: readonly { readonly name: string; readonly expected: string; readonly got: string }[]
 }
 
 interface RefusalOptions {

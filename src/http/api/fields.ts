@@ -157,6 +157,26 @@ export const PayloadCodecSchema = choice(['', 'CAYENNE_LPP', 'CUSTOM_JS'], {
   [RULE]: 'must be "", "CAYENNE_LPP" or "CUSTOM_JS"',
 })
 
+/** The shape in which an application's events go out. */
+export const EventShapeSchema = choice(['', 'V3', 'V4', 'NORMALIZED'], {
+  description:
+    'The shape of the application’s events: "" as received, "V3" as ChirpStack v3 writes them, "V4" as ChirpStack v4 does, ' +
+    'or "NORMALIZED", one spelling for all network servers. A change counts from the next event.',
+  'x-enum-varnames': ['AsReceived', 'V3', 'V4', 'Normalized'],
+  [NAME]: 'EventShape',
+  [RULE]: 'must be "", "V3", "V4" or "NORMALIZED"',
+})
+
+/** The encoder of commands with an object. */
+export const ObjectCommandsSchema = choice(['', 'NETWORK_SERVER'], {
+  description:
+    'The encoder of the `object` of a command for which the application has no codec. "": only a network server that is known ' +
+    'to have a codec; other commands are refused. "NETWORK_SERVER": the command is passed on with its object.',
+  'x-enum-varnames': ['KnownCodecs', 'NetworkServer'],
+  [NAME]: 'ObjectCommands',
+  [RULE]: 'must be "" or "NETWORK_SERVER"',
+})
+
 /** The name of a bound of organizations. */
 export const BoundNameSchema = choice(BOUND_NAMES, { description: 'Name of a bound.', [NAME]: 'BoundName' })
 
@@ -268,6 +288,29 @@ export function listOf<Item extends TSchema>(item: Item, name: string) {
     },
     { description: 'A page of a list.', [NAME]: name },
   )
+}
+
+/** The member that `missingNodes` writes. */
+export const MissingNodes = Type.Optional(
+  Type.Array(Type.String(), {
+    description: 'The nodes of the deployment that did not answer in time: nothing of them is in the answer.',
+  }),
+)
+
+/** The response of a list of things that each node has in its memory. */
+export function listOfNodes<Item extends TSchema>(item: Item, name: string) {
+  return Type.Object(
+    {
+      ...listOf(item, name).properties,
+      missingNodes: MissingNodes,
+    },
+    { description: 'A page of a list.', [NAME]: name },
+  )
+}
+
+/** Names the nodes without an answer; no member when all have answered. */
+export function missingNodes(missing: readonly string[]): { readonly missingNodes?: string[] } {
+  return missing.length === 0 ? {} : { missingNodes: [...missing] }
 }
 
 /** A list as it is written. */

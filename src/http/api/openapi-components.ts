@@ -6,6 +6,7 @@
 import { given } from '../../given.ts'
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
+import { withExample } from './openapi-examples.ts'
 import { DEMANDED, DOCUMENTED, NAME } from './schema-keywords.ts'
 import { RULE } from './validate.ts'
 
@@ -50,14 +51,14 @@ function finishedOperation(operation: Node, schemas: Record<string, unknown>): N
     if (status.startsWith('5')) return [status, { $ref: '#/components/responses/ServerError' }]
     return [status, finished(withNamedContent(asNode(response), `${typeName}Result`), schemas)]
   })
-  return {
+  return withExample({
     ...rest,
     ...(Array.isArray(parameters) ? { parameters: parameters.map((one) => finishedParameter(one, schemas)) } : {}),
     ...(requestBody === undefined
       ? {}
       : { requestBody: finished(withNamedContent(asNode(requestBody), `${typeName}Request`), schemas) }),
     responses: Object.fromEntries(answers),
-  }
+  })
 }
 
 function finishedParameter(parameter: unknown, schemas: Record<string, unknown>): unknown {

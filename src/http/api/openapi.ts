@@ -59,7 +59,10 @@ export async function registerOpenApi(app: HttpApp, baseUrl: string): Promise<vo
       tags: TAGS.map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
-          bearer: { ...BEARER, description: `The session JWT that \`login\` answers. ${OTHER_HEADER}` },
+          bearer: {
+            ...BEARER,
+            description: `The session JWT that \`login\` answers, or an API key where the operation names a right. ${OTHER_HEADER}`,
+          },
           brokerAccess: {
             ...BEARER,
             description: `The broker-access JWT that \`createBrokerToken\` answers. ${OTHER_HEADER}`,
@@ -70,6 +73,11 @@ export async function registerOpenApi(app: HttpApp, baseUrl: string): Promise<vo
             description: 'A metrics token, as `createMetricsToken` answers it.',
           },
           serviceCredential: { type: 'http', scheme: 'basic', description: 'A service credential.' },
+          brokerHook: {
+            type: 'http',
+            scheme: 'basic',
+            description: 'Any user name, and a secret of `FIELDGATE_BROKER_HOOK_SECRETS` as the password.',
+          },
         },
       },
     },
@@ -81,12 +89,17 @@ export async function registerOpenApi(app: HttpApp, baseUrl: string): Promise<vo
 const TAGS = [
   ['Login', 'Sessions, the second factor and one’s own account.'],
   ['Broker access', 'Broker-access tokens and topics.'],
+  ['API keys', 'The credentials of programs, of an organization and of the deployment.'],
   ['Organizations', 'Organizations and their members.'],
   ['Users', 'Users of the deployment.'],
   ['Applications', 'Applications of an organization.'],
   ['Devices', 'Devices of an application, and their import.'],
   ['Events', 'Stored events of devices and applications.'],
+  ['Contracts', 'JSON Schemas of the messages of the broker, and its AsyncAPI document.'],
+  ['Device profiles', 'Device profiles: codecs and values for devices of one kind.'],
+  ['Webhooks', 'Webhooks, to which the events of an organization go out.'],
   ['Network servers', 'Service credentials of network servers, and the events that they post.'],
+  ['Broker hooks', 'Questions of mosquitto, EMQX and RabbitMQ about their clients.'],
   ['Operation', 'Health, metrics, keys, the audit log and this document.'],
 ] as const
 

@@ -25,7 +25,8 @@ const MAXIMUM_PERSONS = 10_000
  * uses the share of the organization for which it asks. Other requests count to the organization of
  * the person, if the person is a member of one alone, and to the person otherwise. Global admins
  * count by themselves: nobody's share is used for the deployment. Programs that collect metrics,
- * and network servers of the whole deployment, have no bound.
+ * and network servers of the whole deployment, have no bound. Nor have foreign brokers: a broker
+ * that waits for an answer lets all its clients wait.
  */
 export function createPayerOf({ members, changes }: PayerRegistry): PayerOf {
   const homes = new Remembered<string | undefined>({
@@ -47,6 +48,10 @@ export function createPayerOf({ members, changes }: PayerRegistry): PayerOf {
     switch (caller?.kind) {
       case 'networkServer':
         return caller.organizationId === null ? undefined : { kind: 'networkServer', id: caller.organizationId }
+      case 'apiKey': {
+        const { id, organizationId: owner } = caller.key
+        return owner === null ? { kind: 'globalAdmin', id: `api-key:${id}` } : { kind: 'organization', id: owner }
+      }
       case 'brokerAccess':
         return { kind: 'organization', id: caller.organizationId }
       case 'secondFactorStep':
@@ -58,6 +63,7 @@ export function createPayerOf({ members, changes }: PayerRegistry): PayerOf {
       }
       case 'loopback':
       case 'metricsToken':
+      case 'foreignBroker':
       case undefined:
         return undefined
     }

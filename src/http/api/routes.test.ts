@@ -71,6 +71,7 @@ test('the routes that need no credential are these', () => {
   assert.deepEqual(open.toSorted(), [
     'DELETE /api/internal/console-session',
     'GET /.well-known/jwks.json',
+    'GET /api/asyncapi.json',
     'GET /api/docs',
     'GET /api/docs/search.json',
     'GET /api/internal/ca.pem',
@@ -79,6 +80,9 @@ test('the routes that need no credential are these', () => {
     'GET /api/internal/health/live',
     'GET /api/internal/jwks',
     'GET /api/openapi.json',
+    'GET /api/schemas/v1/:group/:file',
+    'GET /api/schemas/v1/events/:family/:file',
+    'GET /api/schemas/v1/index.json',
     'POST /api/internal/login',
   ])
 })

@@ -36,6 +36,9 @@ type Handler<Schema extends FastifySchema> = RouteHandlerMethod<
 /** The request of a route with this schema. */
 export type RequestOf<Schema extends FastifySchema> = Parameters<Handler<Schema>>[0]
 
+/** The longest body of a request with two scripts, in bytes. */
+export const SCRIPTS_LIMIT_BYTES = 4 * 1024 * 1024
+
 type Settings = Pick<RouteOptions, 'bodyLimit' | 'handlerTimeout' | 'validatorCompiler'>
 
 interface RouteDefinition<Schema extends FastifySchema, Found> extends Settings {
@@ -133,6 +136,7 @@ const SECURITY: Readonly<Record<Credential, readonly Readonly<Record<string, rea
   secondFactorStep: [{ bearer: [] }],
   metrics: [{ metricsToken: [] }, { bearer: [] }, {}],
   serviceCredential: [{ serviceCredential: [] }],
+  brokerHook: [{ brokerHook: [] }, {}],
 }
 
 function documented(schema: FastifySchema, { sentence, credential }: Access): FastifySchema {

@@ -9,7 +9,9 @@ import {
   Empty,
   id,
   Listener,
-  listOf,
+  listOfNodes,
+  missingNodes,
+  MissingNodes,
   opaqueId,
   optionalId,
   pageOf,
@@ -26,8 +28,9 @@ import type { HiddenThing } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import type { BrokerAccessRegistry } from './mosquitto-auth.ts'
-import { mayDo } from '../api/permissions.ts'
+import { mayDo, rightsFor } from '../api/permissions.ts'
 import { RefusalOfClient, refusalOfClient } from '../operation/refusals.ts'
+import { ScopeItem, scopeItemOf } from '../api/scope-fields.ts'
 import { NAME } from '../api/schema-keywords.ts'
 
 /** Connections that the status of a token names. */
@@ -36,11 +39,13 @@ const MAXIMUM_CONNECTIONS = 20
 const TokenItem = Type.Object(
   {
     id: opaqueId('Token id.'),
-    userID: id('User id.'),
+    userID: id('User id; the maker of the API key, where a key made the token.'),
+    apiKeyID: Type.String({ description: 'The API key that made the token; "" where a person did.' }),
     organizationID: id('Organization id.'),
     issuedAt: Timestamp,
     expiresAt: Timestamp,
     lastUsedAt: TimestampOrNull,
+    scope: Type.Union([ScopeItem, Type.Null()], { description: 'The limits of the token; null for none.' }),
     connections: Type.Integer({ description: 'Clients that are connected with it now.' }),
     lastRefusal: Type.Union([RefusalOfClient, Type.Null()], {
       description: 'What was refused lately to a client with it, if anything was.',
@@ -66,6 +71,7 @@ const TokenStatus = Type.Object(
     ),
     connectionCount: Type.Integer(),
     lastRefusal: Type.Union([RefusalOfClient, Type.Null()]),
+    missingNodes: MissingNodes,
   },
   { description: 'What clients with the token do', [NAME]: 'BrokerTokenStatus' },
 )
@@ -91,16 +97,23 @@ function listTokens(registry: BrokerAccessRegistry, views: BrokerViews | undefin
         'The tokens that are neither expired nor revoked, newest first. With organizationID an admin sees all tokens of the ' +
         'organization, and another member its own; without it everybody sees their own.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
-      response: responses(listOf(TokenItem, 'BrokerTokenList')),
+      response: responses(listOfNodes(TokenItem, 'BrokerTokenList')),
     },
-    handle: async ({ viewer, organizationId, role }, request) => {
+    handle: async ({ viewer, key, organizationId, role }, request) => {
       const page = pageOf(request.query)
       const seesAll = role !== undefined && mayDo(role, 'brokerToken.manage')
-      const whose = given({ organizationId, userId: seesAll ? undefined : viewer.userId })
-      const refusalOf = lastRefusals(views?.refusals(whose) ?? [])
-      return written(await registry.tokens.listBrokerAccess({ ...page, ...whose }), (token) =>
-        itemOf(token, views?.connectionsWith(token.tokenId) ?? 0, refusalOf.get(token.tokenId)),
+      const own = key === undefined ? { userId: viewer.userId } : { apiKeyId: key.id }
+      const whose = { ...given({ organizationId }), ...(seesAll && key === undefined ? {} : own) }
+      const listed = await registry.tokens.listBrokerAccess({ ...page, ...whose })
+      const [refusals, connections] = await Promise.all([
+        views?.refusals(whose),
+        views?.connectionsWith(listed.items.map(({ tokenId }) => tokenId)),
+      ])
+      const refusalOf = lastRefusals(refusals?.items ?? [])
+      const list = written(listed, (token) =>
+        itemOf(token, connections?.counts.get(token.tokenId) ?? 0, refusalOf.get(token.tokenId)),
       )
+      return { ...list, ...missingNodes(missingIn(refusals, connections)) }
     },
   })
 }
@@ -140,15 +153,20 @@ function tokenStatus(registry: BrokerAccessRegistry, views: BrokerViews): Route 
     },
     handle: async ({ found }) => {
       const { tokenId, organizationId, userId } = found
-      const connectionCount = views.connectionsWith(tokenId)
+      const [live, refusals] = await Promise.all([
+        views.connectionsWith([tokenId]),
+        // Refusals to clients of a key are not its maker's.
+        views.refusals({ organizationId, ...(found.apiKeyId === null ? { userId } : {}) }),
+      ])
+      const connectionCount = live.counts.get(tokenId) ?? 0
       // Most callers wait for a first client. Then the organization's connections need not be
       // searched.
-      const all = connectionCount === 0 ? [] : views.connections(organizationId)
-      const withToken = all.filter(({ holder }) => holder.tokenId === tokenId)
-      const refusal = lastRefusals(views.refusals({ organizationId, userId })).get(tokenId)
+      const asked = { organizationId, tokenId, offset: 0, limit: MAXIMUM_CONNECTIONS }
+      const withToken = connectionCount === 0 ? undefined : await views.connections(asked)
+      const refusal = lastRefusals(refusals.items).get(tokenId)
       return {
         connectionCount,
-        connections: withToken.slice(0, MAXIMUM_CONNECTIONS).map(({ id: connectionId, facts }) => ({
+        connections: (withToken?.items ?? []).map(({ id: connectionId, facts }) => ({
           id: connectionId,
           clientID: facts.clientId,
           address: facts.peer.address,
@@ -156,6 +174,7 @@ function tokenStatus(registry: BrokerAccessRegistry, views: BrokerViews): Route 
           openedAt: timestamp(facts.openedAtMs),
         })),
         lastRefusal: refusal === undefined ? null : refusalOfClient(refusal),
+        ...missingNodes(missingIn(live, refusals, withToken)),
       }
     },
   })
@@ -167,8 +186,15 @@ function tokenNamed(registry: BrokerAccessRegistry): HiddenThing<BrokerAccess> {
     named: 'params.id',
     find: (tokenId) => registry.tokens.getBrokerAccess(tokenId),
     organizationIdOf: (token) => token.organizationId,
-    ownerOf: (token) => token.userId,
+    // A person owns what it made, but not what its keys made: they may have another maker by now.
+    ownerOf: (token) => (token.apiKeyId === null ? token.userId : ''),
+    ofKey: { rights: rightsFor('brokerToken.issue'), idOf: (token) => token.apiKeyId },
   }
+}
+
+/** The nodes without an answer to one of the questions, each once. */
+function missingIn(...answers: readonly ({ readonly missing: readonly string[] } | undefined)[]): readonly string[] {
+  return [...new Set(answers.flatMap((answer) => answer?.missing ?? []))]
 }
 
 /** The newest refusal of each token. */
@@ -185,10 +211,12 @@ function itemOf(token: BrokerAccess, connections: number, refusal: KeptRefusal |
   return {
     id: token.tokenId,
     userID: token.userId,
+    apiKeyID: token.apiKeyId ?? '',
     organizationID: token.organizationId,
     issuedAt: timestamp(token.issuedAtMs),
     expiresAt: timestamp(token.expiresAtMs),
     lastUsedAt: token.lastUsedAtMs === null ? null : timestamp(token.lastUsedAtMs),
+    scope: scopeItemOf(token.scope),
     connections,
     lastRefusal: refusal === undefined ? null : refusalOfClient(refusal),
   }

@@ -6,21 +6,30 @@ import { EventEmitter } from 'node:events'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { pino } from 'pino'
 import { Registry as MetricsRegistry } from 'prom-client'
+import { ForeignBrokers } from '../../access/foreign-brokers.ts'
+import { AccessPolicy } from '../../access/policy.ts'
 import { systemClock } from '../../clock.ts'
 import { TestClock } from '../../clock.testing.ts'
 import { openRegistry } from '../../identity/registry.ts'
 import type { Registry } from '../../identity/registry.ts'
 import type { Result } from '../../identity/store/result.ts'
+import { TestSessionViews } from '../operation/session-views.testing.ts'
+import type { UnknownDevices } from '../../lorawan/unknown-devices/unknown-devices.ts'
+import { openTestUnknownDevices } from '../devices/unknown-devices.testing.ts'
 import { TestBrokerViews, testStatus } from '../operation/broker-views.testing.ts'
 import { openTestCommands } from '../devices/commands.testing.ts'
 import { openTestCodecs } from '../../lorawan/codecs/codecs.testing.ts'
 import type { NetworkServerSetups, NetworkServerTrial } from '../tenants/network-servers.ts'
 import { createHttpServer } from '../server.ts'
+import { testWebhookViews } from '../tenants/webhooks.testing.ts'
 import { WorkTurns } from '../shares/work-turns.ts'
 import type { HttpServerOptions } from '../server.ts'
 import { DEFAULT_ORGANIZATION_BOUNDS } from '../../organization-bounds.ts'
 import type { OrganizationUsage } from '../../organization-bounds.ts'
 import { TestEvents } from '../devices/stored-events.testing.ts'
+
+/** The secret of the broker hooks. */
+export const HOOK_SECRET = 'a-secret-of-the-broker-hooks-0123'
 
 /** The password of every user of the deployment. */
 export const PASSWORD = 'correct horse battery staple'
@@ -29,7 +38,7 @@ export const PASSWORD = 'correct horse battery staple'
  * The people of the deployment; all but `stranger` and `globalAdmin` belong to the first
  * organization.
  */
-export type Person = 'member' | 'deviceAdmin' | 'organizationAdmin' | 'stranger' | 'globalAdmin'
+export type Person = 'reader' | 'member' | 'deviceAdmin' | 'organizationAdmin' | 'stranger' | 'globalAdmin'
 
 /** A deployment with a server in front. */
 export interface TestDeployment {
@@ -38,6 +47,8 @@ export interface TestDeployment {
   readonly clock: TestClock
   /** The broker that the server is shown. */
   readonly brokerViews: TestBrokerViews
+  /** The devices that are not registered; it does not follow the registry. */
+  readonly unknownDevices: UnknownDevices
   /** Lines of the log, as they were written. */
   readonly logLines: string[]
   /** Emits the message of each line of the log. */
@@ -98,6 +109,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
   const places = await populate(registry)
   const codecs = openTestCodecs()
   const brokerViews = new TestBrokerViews()
+  const unknownDevices = openTestUnknownDevices(registry, clock)
   const app = await createHttpServer({
     registry,
     clock,
@@ -107,6 +119,8 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     commands: await openTestCommands(registry, clock),
     codecs,
     brokerViews,
+    sessionViews: new TestSessionViews(),
+    unknownDevices,
     status: testStatus(clock),
     organizationBounds: { deployment: DEFAULT_ORGANIZATION_BOUNDS, usageOf: testUsage },
     history: new TestEvents(),
@@ -115,8 +129,14 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
         yield Buffer.from('the backup')
       },
     },
+    drain: { begin: () => true, connections: () => 0 },
+    webhooks: testWebhookViews(clock),
     networkServers: testNetworkServers,
     networkServerEvents: { receive: async () => ({ outcome: 'owned' }) },
+    brokerHooks: {
+      judge: new ForeignBrokers({ policy: new AccessPolicy(registry), changes: registry.changes }),
+      secrets: [HOOK_SECRET],
+    },
     settings: {
       baseUrl: 'https://localhost:8443',
       brokerTokenDefaultTtlSeconds: 86_400,
@@ -133,6 +153,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     registry,
     clock,
     brokerViews,
+    unknownDevices,
     logLines,
     logged,
     ...places,
@@ -169,6 +190,7 @@ async function populate(registry: Registry) {
     return must(await registry.users.create(fields, ACTOR)).id
   }
   const userIds = {
+    reader: await user('reader'),
     member: await user('member'),
     deviceAdmin: await user('device-admin'),
     organizationAdmin: await user('organization-admin'),
@@ -179,6 +201,8 @@ async function populate(registry: Registry) {
     const roles = { isAdmin, isDeviceAdmin, isGatewayAdmin: false }
     must(await registry.members.add(organizationOf, userId, roles, ACTOR))
   }
+  const readOnly = { isAdmin: false, isDeviceAdmin: false, isGatewayAdmin: false, isReadOnly: true }
+  must(await registry.members.add(organizationId, userIds.reader, readOnly, ACTOR))
   await join(organizationId, userIds.member, false, false)
   await join(organizationId, userIds.deviceAdmin, false, true)
   await join(organizationId, userIds.organizationAdmin, true, false)

@@ -5,7 +5,7 @@
 import { Type } from 'typebox'
 import { objectNotFound } from '../api/errors.ts'
 import { responses, textAnswer } from '../api/fields.ts'
-import { OPEN, SIGNED_IN } from '../api/access.ts'
+import { OPEN, SIGNED_IN_OR_KEY } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import type { BrokerTokenSettings } from './mosquitto-auth.ts'
@@ -44,7 +44,7 @@ function getDeployment(view: DeploymentView, settings: BrokerTokenSettings): Rou
   return route({
     method: 'GET',
     url: '/api/internal/deployment',
-    may: SIGNED_IN,
+    may: SIGNED_IN_OR_KEY,
     schema: {
       operationId: 'getDeployment',
       summary: 'Where to connect',

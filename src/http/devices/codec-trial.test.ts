@@ -102,8 +102,8 @@ test('samples that can’t be taken are refused with the member at fault', async
     [{ data: 'AA==', payloadCodec: 'LUA' }, 'payloadCodec: must be "", "CAYENNE_LPP" or "CUSTOM_JS"'],
     [{ hex: '00'.repeat(1025) }, 'hex: must be a string of at most 2048 characters'],
     [
-      { data: 'AA==', payloadDecoderScript: 'x'.repeat(65_537) },
-      'payloadDecoderScript: must be a string of at most 65536 characters',
+      { data: 'AA==', payloadDecoderScript: 'x'.repeat(524_289) },
+      'payloadDecoderScript: must be a string of at most 524288 characters',
     ],
   ] as const) {
     const { status, body } = await send('organizationAdmin', payload)

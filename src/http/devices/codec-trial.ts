@@ -11,7 +11,7 @@ import type { CodecFault, Codecs, Decoded, DecodeRequest, Encoded } from '../../
 import { invalidArgument } from '../api/errors.ts'
 import { applicationId, choice, PayloadCodecSchema, responses, ruledText, text } from '../api/fields.ts'
 import { onApplication } from '../api/access.ts'
-import { resource, route } from '../api/routes.ts'
+import { resource, route, SCRIPTS_LIMIT_BYTES } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import { given } from '../../given.ts'
 import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
@@ -27,7 +27,7 @@ const MAXIMUM_SAMPLE_BYTES = 1024
 const HEX_PATTERN = '^(?:[0-9a-fA-F]{2})*$'
 const HEX = new RegExp(HEX_PATTERN)
 
-const SCRIPT_LENGTH = 64 * 1024
+const SCRIPT_LENGTH = 512 * 1024
 
 const Sample = Type.Object({
   payloadCodec: Type.Optional(PayloadCodecSchema),
@@ -114,7 +114,8 @@ export function codecTrialRoutes(codecs: CodecTrials, clock: Pick<Clock, 'now'>)
   const testRoute = route({
     method: 'POST',
     url: '/api/applications/:id/codec/test',
-    may: onApplication('application.write', 'params.id'),
+    bodyLimit: SCRIPTS_LIMIT_BYTES,
+    may: onApplication('codec.write', 'params.id'),
     schema: {
       operationId: 'testCodec',
       summary: 'Try a codec',

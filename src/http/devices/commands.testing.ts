@@ -4,11 +4,12 @@
 import { systemClock } from '../../clock.ts'
 import type { Clock } from '../../clock.ts'
 import type { Registry } from '../../identity/registry.ts'
-import type { Commands } from '../../lorawan/commands/commands.ts'
+import { deviceCommandsOf } from '../../lorawan/commands/device-commands.ts'
+import type { DeviceCommands } from '../../lorawan/commands/device-commands.ts'
 import { MemoryState, openTestDownlinks } from '../../lorawan/commands/downlinks.testing.ts'
 
 /** Commands of the registry's devices. */
-export async function openTestCommands(registry: Registry, clock: Pick<Clock, 'now'>): Promise<Commands> {
+export async function openTestCommands(registry: Registry, clock: Pick<Clock, 'now'>): Promise<DeviceCommands> {
   const downlinks = await openTestDownlinks({
     state: new MemoryState(),
     serverOf: () => undefined,
@@ -18,6 +19,8 @@ export async function openTestCommands(registry: Registry, clock: Pick<Clock, 'n
         const application = await registry.applications.get(applicationId)
         return application && { codec: application.payloadCodec, encoderScript: application.payloadEncoderScript }
       },
+      profileIdOf: () => undefined,
+      profileCodecOf: async () => undefined,
       variablesOf: async () => ({}),
       namesOf: async () => undefined,
     },
@@ -26,5 +29,5 @@ export async function openTestCommands(registry: Registry, clock: Pick<Clock, 'n
   registry.changes.subscribe((change) => {
     if (change.kind === 'application_changed') downlinks.applicationChanged(change.applicationId)
   })
-  return downlinks.commands
+  return deviceCommandsOf(downlinks.commands)
 }

@@ -4,6 +4,7 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { MAXIMUM_ENTRIES, MAXIMUM_ENTRY_KEY, MAXIMUM_ENTRY_VALUE } from '../../identity/devices/device-rows.ts'
+import { DEVICE_STATES } from '../../identity/devices/device.ts'
 import type { Device, DeviceFields } from '../../identity/devices/device.ts'
 import {
   A_LINE,
@@ -11,6 +12,7 @@ import {
   A_PARAGRAPH,
   applicationId,
   applicationIdInBody,
+  choice,
   DevEui,
   flag,
   id,
@@ -25,7 +27,8 @@ import { given } from '../../given.ts'
 import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 
-const Pairs = (description: string) =>
+/** Tags or variables in a body. */
+export const Pairs = (description: string) =>
   Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 1000 }), {
     description,
     examples: [{ floor: '1' }],
@@ -38,14 +41,20 @@ const Pairs = (description: string) =>
     },
   })
 
-const WrittenPairs = Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' } })
+/** Tags or variables in an answer. */
+export const WrittenPairs = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  additionalProperties: { type: 'string' },
+})
 
 /** Members of a device that a body may set, beyond its DevEUI. */
 export const WritableDevice = {
   name: Type.Optional(ruledText(100, 'Name.', A_NAME)),
   applicationID: Type.Optional(applicationIdInBody('Application id.')),
   description: Type.Optional(ruledText(1000, 'For people.', A_PARAGRAPH)),
-  deviceProfileID: Type.Optional(ruledText(64, 'Device profile of the network server.', A_LINE)),
+  deviceProfileID: Type.Optional(
+    ruledText(64, 'Id of a device profile of the organization, or of the network server.', A_LINE),
+  ),
   deviceProfileName: Type.Optional(ruledText(100, 'Name of the device profile.', A_LINE)),
   tags: Type.Optional(Pairs('Labels; they go out with every event.')),
   variables: Type.Optional(Pairs('Values for the codec; they stay inside.')),
@@ -68,7 +77,33 @@ export function deviceChanges(body: GivenDevice): Partial<DeviceFields> {
   return given({ name, ...place, description, ...profile, tags, variables, isDisabled })
 }
 
+/** The state of a device. */
+const State = choice(DEVICE_STATES, {
+  description:
+    'How the device is heard, by its interval: `ON_TIME`, `LATE` after two intervals without a sign of life, `SILENT` after three, `NEVER_HEARD`.',
+  [NAME]: 'DeviceState',
+})
+
+const numberOrNull = (description: string) => Type.Union([Type.Number(), Type.Null()], { description })
+
+const Health = {
+  state: State,
+  stateSince: TimestampOrNull,
+  lowBattery: Type.Boolean({
+    description: 'The battery is below the limit of the device profile, or below 20 percent without one.',
+  }),
+  weakSignal: Type.Boolean({ description: 'The SNR is less than 5 dB above what the spreading factor needs.' }),
+  losingFrames: Type.Boolean({ description: 'At least a tenth of the uplinks does not arrive.' }),
+  intervalSeconds: numberOrNull(
+    'The time between two uplinks, in seconds, as the device profile expects it, or else as it was learned; null when it is not known.',
+  ),
+  lossPercent: numberOrNull('Uplinks that did not arrive, by the frame counter; null when it is not known.'),
+  rssi: numberOrNull('dBm, at the gateway that heard the device best; null when it is not known.'),
+  snr: numberOrNull('dB, at the same gateway; null when it is not known.'),
+}
+
 const Status = {
+  ...Health,
   deviceStatusBatteryLevel: Type.Union([Type.Number(), Type.Null()], { description: 'Percent; null when unknown.' }),
   deviceStatusMargin: Type.Union([Type.Number(), Type.Null()], { description: 'dB; null when unknown.' }),
   lastSeenAt: TimestampOrNull,
@@ -128,9 +163,16 @@ function membersOf(device: Device) {
 
 function statusOf(device: Device) {
   return {
+    ...healthOf(device),
     deviceStatusBatteryLevel: device.batteryLevel,
     deviceStatusMargin: device.margin,
     lastSeenAt: device.lastSeenAtMs === null ? null : timestamp(device.lastSeenAtMs),
     ...timesOf(device),
   }
+}
+
+function healthOf(device: Device) {
+  const { state, stateSinceMs, lowBattery, weakSignal, losingFrames, intervalSeconds, lossPercent, rssi, snr } = device
+  const stateSince = stateSinceMs === null ? null : timestamp(stateSinceMs)
+  return { state, stateSince, lowBattery, weakSignal, losingFrames, intervalSeconds, lossPercent, rssi, snr }
 }

@@ -70,7 +70,10 @@ test('jsonObject is the object as text, beside which data may be empty', async (
   const refused = await send(devEui, command)
   assert.deepEqual(
     [refused.statusCode, sentence(refused)],
-    [400, 'deviceQueueItem.jsonObject: neither the application nor its network server has a codec for it; send data'],
+    [
+      400,
+      'deviceQueueItem.jsonObject: neither the application nor its network server has a codec for it; send data, or set objectCommands of the application if its network server has a codec',
+    ],
   )
   assert.equal(sentence(await send(devEui, { ...command, jsonObject: '{' })), 'deviceQueueItem.jsonObject: is not JSON')
   for (const jsonObject of [[1], 5, true, null]) {

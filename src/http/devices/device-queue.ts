@@ -4,11 +4,11 @@
  */
 import { Type } from 'typebox'
 import { DATA_PATTERN } from '../../lorawan/base64.ts'
+import { waitWithDevice } from '../../lorawan/commands/command-waits.ts'
 import { COMMAND_ID_PATTERN, readCommand } from '../../lorawan/commands/command.ts'
-import type { CommandWait } from '../../lorawan/commands/command-waits.ts'
-import type { CommandRefused, Commands } from '../../lorawan/commands/commands.ts'
+import type { CommandRefused } from '../../lorawan/commands/commands.ts'
+import type { DeviceCommands, ListedCommand } from '../../lorawan/commands/device-commands.ts'
 import { DOWNLINK_STATES } from '../../lorawan/commands/downlink-item.ts'
-import type { DownlinkItem } from '../../lorawan/commands/downlink-item.ts'
 import { invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
 import {
   choice,
@@ -27,9 +27,6 @@ import type { Route } from '../api/routes.ts'
 import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { compileValidator } from '../api/validate.ts'
 import { isObject } from '../../json.ts'
-
-/** The commands of the deployment, as far as this interface needs them. */
-export type DeviceCommands = Pick<Commands, 'submit' | 'list' | 'waitOf' | 'cancel' | 'flush'>
 
 const Parameters = Type.Object({ devEui: DevEuiInput })
 const ItemParameters = Type.Object({
@@ -50,7 +47,13 @@ export function deviceQueueRoutes(commands: DeviceCommands): readonly Route[] {
 const GivenItem = Type.Object(
   {
     confirmed: Type.Boolean({ description: 'True: sent as confirmed data down.' }),
-    fPort: Type.Integer({ minimum: 1, maximum: 255 }),
+    fPort: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 255,
+        description: 'It may be left out beside an object for whose bytes the codec’s script names the port.',
+      }),
+    ),
     data: Type.Optional(
       Type.String({
         description:
@@ -102,6 +105,9 @@ const Accepted = Type.Object(
     id: Type.String({ description: 'The command’s id, carried into the events about it.' }),
     state: State,
     repeated: Type.Boolean({ description: 'True when the same command was there already.' }),
+    warnings: Type.Optional(
+      Type.Array(Type.String(), { description: 'What the codec has to say; left out where it says nothing.' }),
+    ),
   },
   { description: 'The queue owns the command.', [NAME]: 'AcceptedCommand' },
 )
@@ -125,7 +131,8 @@ function enqueue(commands: DeviceCommands): Route {
       const item: Readonly<Record<string, unknown>> = request.body.deviceQueueItem
       const answer = await commands.submit({ applicationId, devEui }, readCommand(commandOf(item)))
       if (!answer.ok) throw refusalOf(answer, item)
-      return { id: answer.id, state: answer.state, repeated: answer.isRepeated }
+      const { id, state, isRepeated, warnings } = answer
+      return { id, state, repeated: isRepeated, ...(warnings === undefined ? {} : { warnings: [...warnings] }) }
     },
   })
 }
@@ -170,7 +177,7 @@ function listQueue(commands: DeviceCommands): Route {
   return route({
     method: 'GET',
     url: '/api/devices/:devEui/queue',
-    may: onDevice('command.send', 'params.devEui'),
+    may: onDevice('command.read', 'params.devEui'),
     schema: {
       operationId: 'listCommands',
       summary: 'List the commands of a device',
@@ -180,12 +187,11 @@ function listQueue(commands: DeviceCommands): Route {
       params: Parameters,
       response: responses(CommandList),
     },
-    handle: async ({ device: { organizationId, devEui } }) => {
-      const items = commands.list(organizationId, devEui)
-      return {
-        totalCount: String(items.length),
-        deviceQueueItems: items.map((item) => itemOf(item, commands.waitOf(item))),
-      }
+    handle: async ({ device: { organizationId, lastSeenAtMs, ...target } }) => {
+      const items = await commands.list(organizationId, target)
+      if (items === 'away') throw queueAway()
+      const deviceQueueItems = items.map((item) => itemOf(item, lastSeenAtMs))
+      return { totalCount: String(items.length), deviceQueueItems }
     },
   })
 }
@@ -219,6 +225,7 @@ function flushQueue(commands: DeviceCommands): Route {
     handle: async ({ device: { organizationId, applicationId, devEui } }) => {
       const flushed = await commands.flush(organizationId, { applicationId, devEui })
       if (flushed === undefined) throw notStored()
+      if (flushed === 'away') throw queueAway()
       return { cancelled: [...flushed.cancelled], sent: [...flushed.sent] }
     },
   })
@@ -236,8 +243,8 @@ function cancelItem(commands: DeviceCommands): Route {
       params: ItemParameters,
       response: responses(Empty),
     },
-    handle: async ({ device: { organizationId, devEui } }, request) => {
-      switch (await commands.cancel(organizationId, devEui, request.params.id)) {
+    handle: async ({ device: { organizationId, ...target } }, request) => {
+      switch (await commands.cancel(organizationId, target, request.params.id)) {
         case 'cancelled':
           return {}
         case 'unknown':
@@ -246,6 +253,8 @@ function cancelItem(commands: DeviceCommands): Route {
           throw new RequestRefused('failed_precondition', TOO_LATE, 'command_too_late')
         case 'not stored':
           throw notStored()
+        case 'away':
+          throw queueAway()
       }
     },
   })
@@ -254,7 +263,8 @@ function cancelItem(commands: DeviceCommands): Route {
 const TOO_LATE =
   'the command waits here no longer: its network server has it, or its fate is known; one single command can’t be recalled'
 
-function itemOf({ content, ...item }: DownlinkItem, wait: CommandWait | undefined) {
+function itemOf({ content, ...item }: ListedCommand, lastSeenAtMs: number | null) {
+  const wait = waitWithDevice(item.wait, { takenAtMs: item.leftAtMs, lastSeenAtMs })
   return {
     id: content.id,
     devEUI: content.devEui,
@@ -311,6 +321,8 @@ function refusalOf({ code, member, message }: CommandRefused, item: Readonly<Rec
       return new RequestRefused('resource_exhausted', message, code)
     case 'command_not_stored':
       return notStored()
+    case 'command_queue_away':
+      return queueAway()
     default:
       return invalidArgument(member === undefined ? message : `deviceQueueItem.${asGiven(message, item)}`, code)
   }
@@ -320,6 +332,11 @@ function refusalOf({ code, member, message }: CommandRefused, item: Readonly<Rec
 function asGiven(message: string, { object, jsonObject, devEui }: Readonly<Record<string, unknown>>): string {
   if (object === undefined && jsonObject !== undefined) return message.replace(/^object/, 'jsonObject')
   return devEui === undefined ? message.replace(/^devEui/, 'devEUI') : message
+}
+
+function queueAway(): RequestRefused {
+  const message = 'the node that keeps the queue does not answer; try again, a command with the same id'
+  return new RequestRefused('unavailable', message, 'command_queue_away')
 }
 
 function notStored(): RequestRefused {

@@ -1,11 +1,15 @@
 /** The administration of devices. Their import is a file of its own. */
 import { Type } from 'typebox'
+import type { DeviceFields } from '../../identity/devices/device.ts'
+import { DEVICE_FLAGS, DEVICE_ORDERS, DEVICE_STATES } from '../../identity/devices/device.ts'
+import { MAXIMUM_SORTED } from '../../identity/devices/device-list.ts'
 import { deviceChanges, DeviceDetail, deviceDetail, DeviceItem, deviceItem, WritableDevice } from './device-fields.ts'
 import type { GivenDevice } from './device-fields.ts'
-import { accepted, objectNotFound } from '../api/errors.ts'
+import { accepted, invalidArgument, objectNotFound } from '../api/errors.ts'
 import {
   A_NAME_OR_NOTHING,
   applicationIdInBody,
+  choice,
   DevEui,
   DevEuiInput,
   devEuiOf,
@@ -24,6 +28,7 @@ import { given } from '../../given.ts'
 import { narrowed, onApplication, onDevice } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
+import { demandReachedAfter } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import type { Turns } from '../shares/work-turns.ts'
 import { NAME } from '../api/schema-keywords.ts'
@@ -43,6 +48,15 @@ export function deviceRoutes(registry: OwnershipRegistry, turns: Turns): readonl
 
 const CreatedDevice = Type.Object({ devEUI: DevEui }, { description: 'Created', [NAME]: 'CreatedDevice' })
 
+const Flag = choice(DEVICE_FLAGS, { description: 'Only devices with this flag.', [NAME]: 'DeviceFlag' })
+const OrderBy = choice(DEVICE_ORDERS, {
+  description:
+    '`state`: silent devices first, then late ones. `lastSeenAt`: those that were not heard for the longest time first. `battery`: the emptiest first. Devices of which it is not known come last.',
+  [NAME]: 'DeviceOrder',
+})
+
+const TOO_LONG = `orderBy must be name for a list of more than ${MAXIMUM_SORTED} devices: ask for one application`
+
 function listDevices(registry: OwnershipRegistry, turns: Turns): Route {
   return route({
     method: 'GET',
@@ -53,17 +67,25 @@ function listDevices(registry: OwnershipRegistry, turns: Turns): Route {
       summary: 'List devices',
       description:
         'The devices of the application, of the organization, or (with neither) of all organizations of the caller, sorted ' +
-        'by name. `search` looks into name and DevEUI.',
+        'by name. `search` looks into name and DevEUI. `state` and `flag` keep the devices that need somebody. With ' +
+        '`orderBy`, the devices that need somebody first come first; the list may then have at most 16,384 devices ' +
+        'before `state`, `flag` and `search`.',
       querystring: Type.Object({
         ...PagingQuery,
         applicationID: optionalApplicationId('Application id.'),
         organizationID: optionalId('Organization id.'),
+        state: Type.Optional(choice(DEVICE_STATES, { description: 'Only devices in this state.' })),
+        flag: Type.Optional(Flag),
+        orderBy: Type.Optional(OrderBy),
       }),
       response: responses(listOf(DeviceItem, 'DeviceList')),
     },
     handle: async ({ viewer, organizationId, applicationId }, request) => {
-      const page = { ...pageOf(request.query), ...given({ applicationId, organizationId }) }
-      return written(await turns.run(request.turnsOf, () => registry.devices.list(viewer, page)), deviceItem)
+      const { state, flag, orderBy } = request.query
+      const page = { ...pageOf(request.query), ...given({ applicationId, organizationId, state, flag, orderBy }) }
+      const list = await turns.run(request.turnsOf, () => registry.devices.list(viewer, page))
+      if (list.isTooLong === true) throw invalidArgument(TOO_LONG, 'too_many_to_sort')
+      return written(list, deviceItem)
     },
   })
 }
@@ -94,9 +116,15 @@ function createDevice(registry: OwnershipRegistry): Route {
       const { device } = request.body
       const devEui = devEuiOf('device.devEUI', device.devEUI)
       const name = device.name === undefined || device.name === '' ? devEui : device.name
+      demandReachedAfter(viewer, { applicationId: application.id, devEui, tags: device.tags ?? {} })
       const created = accepted(
         await registry.devices.create(
-          { ...deviceChanges(device), devEui, name, applicationId: application.id },
+          {
+            ...(await withProfileName(registry, application.organizationId, deviceChanges(device))),
+            devEui,
+            name,
+            applicationId: application.id,
+          },
           viewer,
         ),
       )
@@ -139,7 +167,10 @@ function changeDevice(registry: OwnershipRegistry): Route {
     },
     handle: async ({ viewer, device }, request) => {
       await demandSameOrganization(registry, device.organizationId, request.body.device)
-      accepted(await registry.devices.update(device.devEui, deviceChanges(request.body.device), viewer))
+      const body = deviceChanges(request.body.device)
+      const changes = await withProfileName(registry, device.organizationId, body)
+      demandReachedAfter(viewer, { ...device, ...given({ applicationId: changes.applicationId, tags: changes.tags }) })
+      accepted(await registry.devices.update(device.devEui, changes, viewer))
       return {}
     },
   })
@@ -162,6 +193,21 @@ function deleteDevice(registry: OwnershipRegistry): Route {
       return {}
     },
   })
+}
+
+/**
+ * A device that is given a profile of its organization gets the name of the profile as well, unless
+ * a name was given.
+ */
+async function withProfileName(
+  registry: OwnershipRegistry,
+  organizationId: string,
+  changes: Partial<DeviceFields>,
+): Promise<Partial<DeviceFields>> {
+  const { deviceProfileId = '', deviceProfileName } = changes
+  if (deviceProfileId === '' || deviceProfileName !== undefined) return changes
+  const profile = await registry.deviceProfiles.get(deviceProfileId)
+  return profile?.organizationId === organizationId ? { ...changes, deviceProfileName: profile.name } : changes
 }
 
 /**

@@ -307,6 +307,41 @@ test('an organization reads eight times at once, and keeps nobody else from read
   assert.equal((await ask(ofApplication())).statusCode, 200)
 })
 
+test('the newest event of each kind is told, of the usual kinds or of those asked for', async () => {
+  const { applicationId, devEui } = deployment
+  for (const kind of ['up', 'join', 'ack', 'log', 'up', 'status', 'up'] as const) {
+    events.add({ applicationId, devEui, kind })
+  }
+  const told = async (query: string) => {
+    const { result, ...rest } = await page(`/api/devices/${devEui}/last${query}`)
+    return [result.map(({ kind, id }) => `${kind} ${id}`), rest]
+  }
+  const rest = { notFoundYet: [] }
+  assert.deepEqual(await told(''), [['up 7-6', 'status 7-5', 'join 7-1'], rest])
+  assert.deepEqual(await told('?kind=ack,log'), [['ack 7-2', 'log 7-3'], rest])
+  assert.deepEqual(await told('?kind=error'), [[], rest])
+  assert.equal((await ask(`/api/devices/${devEui}/last?kind=Up`)).statusCode, 400)
+  assert.equal(events.readingsEnded, 4 + 2 + 1)
+})
+
+test('a search for the newest event of a rare kind ends early, and takes a seat of the organization', async () => {
+  const { devEui } = deployment
+  events.isEndless = true
+  const path = `/api/devices/${devEui}/last?kind=status`
+  events.pageSize = 0
+  addEvents(1)
+  events.add({ applicationId: deployment.applicationId, devEui, kind: 'status' })
+  const { result, ...rest } = await page(path)
+  assert.deepEqual([result, rest], [[], { notFoundYet: ['status'] }])
+  assert.equal(events.pagesGiven, 64)
+  events.pageSize = 3
+  const answers: IncomingMessage[] = []
+  for (let reader = 0; reader < 8; reader += 1) answers.push(await open(ofApplication()))
+  assert.equal((await ask(path)).statusCode, 429)
+  for (const answer of answers) answer.destroy()
+  await until(() => events.readingsEnded === 9)
+})
+
 test('a disk that fails at once is a 500, and one that fails later breaks the answer off', async () => {
   addEvents(9)
   events.beforePage = () => {

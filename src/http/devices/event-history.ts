@@ -2,68 +2,36 @@
  * Stored events of a device or an application over HTTP: in pages, or as a stream of JSON lines.
  */
 import { Readable } from 'node:stream'
-import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import type { Clock } from '../../clock.ts'
 import { STORED_EVENT_KINDS } from '../../lorawan/uplinks/event-history.ts'
-import type { EventHistory, EventPage, EventQuery } from '../../lorawan/uplinks/event-history.ts'
-import type { Device } from '../../identity/devices/device.ts'
-import type { Application } from '../../identity/tenants/applications.ts'
-import { callerOf } from '../api/authenticate.ts'
-import type { AuthenticationRegistry } from '../api/authenticate.ts'
-import { eventsOfApplication, eventsOfDevice } from '../api/access.ts'
+import type { EventQuery } from '../../lorawan/uplinks/event-history.ts'
+import { eventsOfApplication, eventsOfDevice } from '../api/event-access.ts'
 import type { Access } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
-import { ErrorBodySchema, invalidArgument, objectNotFound, RequestRefused } from '../api/errors.ts'
-import { textOfEvents } from './event-text.ts'
+import { ErrorBodySchema, invalidArgument } from '../api/errors.ts'
+import { lines, list, newest, PART_BYTES } from './event-answers.ts'
 import { applicationId, choice, DevEui, DevEuiInput, Timestamp } from '../api/fields.ts'
-import type { OwnershipRegistry } from '../api/ownership.ts'
-import { ALSO_ACCEPTS, DOCUMENTED, NAME } from '../api/schema-keywords.ts'
-import type { Turns } from '../shares/work-turns.ts'
+import { DOCUMENTED, NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
+import { time } from './reading-desk.ts'
+import type { Branch, ReadingDesk } from './reading-desk.ts'
 
-/** The parts of the registry that history needs. */
-export type HistoryRegistry = OwnershipRegistry & AuthenticationRegistry
+type StoredKind = (typeof STORED_EVENT_KINDS)[number]
 
-/** Where stored events come from. */
-export type StoredEvents = Pick<EventHistory, 'pages' | 'isOfApplication'>
+/** The kinds of which a reader of the newest events gets one, unless it names others. */
+const LAST_KINDS = new Set<StoredKind>(['up', 'status', 'location', 'join'])
 
 const DEFAULT_LIMIT = 100
 const MAXIMUM_LIMIT = 10_000
-
-/**
- * The longest answer that is not a stream, in bytes; a longer page ends early, because its reader
- * parses it as a whole.
- */
-const MAXIMUM_ANSWER_BYTES = 16 * 1024 * 1024
-
-/**
- * Shares of work of one answer that is not a stream. A search for rare events ends early by this
- * bound, and names the cursor at which to go on.
- */
-const MAXIMUM_SEARCHES = 256
-
-/**
- * The longest part that is written at once, in bytes: a longer one would hold up all other
- * requests.
- */
-const PART_BYTES = 256 * 1024
-
-/** Readings at the same time: each holds about a megabyte, and the disk. The next one hears 429. */
-const MAXIMUM_READERS_OF_ORGANIZATION = 8
-const MAXIMUM_READERS = 128
-
-/** How often a reading checks whether its reader still has the right to read. */
-const RIGHTS_CHECK_MS = 1000
 
 /** The life of one stream. A slower reader asks again, from the last line that it got. */
 const STREAM_TIMEOUT_MS = 3_600_000
 
 const NDJSON = 'application/x-ndjson'
-const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i
+const JSON_TEXT = 'application/json; charset=utf-8'
 
 const Kind = choice(STORED_EVENT_KINDS, { description: 'The kind of event.', [NAME]: 'EventKind' })
 
@@ -91,6 +59,16 @@ const EventList = Type.Object(
   { [NAME]: 'StoredEventList' },
 )
 
+const LastEvents = Type.Object(
+  {
+    result: Type.Array(EventItem),
+    notFoundYet: Type.Array(Kind, {
+      description: 'Kinds whose search ended early, because they are rare: their newest event may exist all the same.',
+    }),
+  },
+  { [NAME]: 'LastDeviceEvents' },
+)
+
 /** The handler writes the text itself: the schemas are for the reference. */
 type Answer = Readable | string
 
@@ -106,28 +84,21 @@ const Answers = {
   '5xx': ErrorBodySchema,
 }
 
-const time = (description: string) =>
-  Type.Optional(
-    Type.String({
-      maxLength: 64,
-      description,
-      examples: ['2026-01-31T08:00:00Z'],
-      [DOCUMENTED]: { type: 'string', format: 'date-time', [ALSO_ACCEPTS]: ['empty'] },
-    }),
-  )
 const limitRule = `must be an integer from 1 to ${MAXIMUM_LIMIT}`
 const kindRule = `must be one or more of ${STORED_EVENT_KINDS.join(', ')}`
+
+const KindQuery = Type.Optional(
+  Type.Union([Type.String({ maxLength: 200 }), Type.Array(Type.String({ maxLength: 200 }), { maxItems: 32 })], {
+    description: 'Only these kinds, given repeatedly or with commas.',
+    [RULE]: kindRule,
+    [DOCUMENTED]: { type: 'array', maxItems: 32, items: Kind },
+  }),
+)
 
 const Query = Type.Object({
   from: time('RFC 3339; events that the service took then or later.'),
   to: time('RFC 3339; events that the service took before.'),
-  kind: Type.Optional(
-    Type.Union([Type.String({ maxLength: 200 }), Type.Array(Type.String({ maxLength: 200 }), { maxItems: 32 })], {
-      description: 'Only these kinds, given repeatedly or with commas.',
-      [RULE]: kindRule,
-      [DOCUMENTED]: { type: 'array', maxItems: 32, items: Kind },
-    }),
-  ),
+  kind: KindQuery,
   after: Type.Optional(
     Type.String({
       pattern: String.raw`^(?:\d{1,5}-\d{1,15})?$`,
@@ -151,22 +122,9 @@ const Query = Type.Object({
   ),
 })
 
-/** The application whose events are read, or the one device of it. */
-interface Branch {
-  /** Older events than the application belong to an earlier application with the same id. */
-  readonly application: Pick<Application, 'id' | 'organizationId' | 'createdAtMs'>
-  readonly device?: Pick<Device, 'devEui'>
-}
-
 /** The routes of the history of devices and of applications. */
-export function historyRoutes(
-  registry: HistoryRegistry,
-  history: StoredEvents,
-  clock: Pick<Clock, 'steady'>,
-  turns: Turns,
-): readonly Route[] {
-  const desk = new ReadingDesk(registry, history, clock, turns)
-  return resource('Events', [applicationEvents(desk), deviceEvents(desk)])
+export function historyRoutes(desk: ReadingDesk): readonly Route[] {
+  return resource('Events', [applicationEvents(desk), deviceEvents(desk), lastEvents(desk)])
 }
 
 const common = { querystring: Query, response: Answers }
@@ -189,7 +147,7 @@ function applicationEvents(desk: ReadingDesk): Route {
       params: Type.Object({ id: applicationId('Application id.') }),
     },
     handle: async (found, request, reply) => {
-      const { type, body } = await desk.answer(request, request.query, found, may)
+      const { type, body } = await answer(desk, request, request.query, found, may)
       return reply.type(type).send(body)
     },
   })
@@ -210,181 +168,103 @@ function deviceEvents(desk: ReadingDesk): Route {
       params: Type.Object({ devEui: DevEuiInput }),
     },
     handle: async (found, request, reply) => {
-      const { type, body } = await desk.answer(request, request.query, found, may)
+      const { type, body } = await answer(desk, request, request.query, found, may)
       return reply.type(type).send(body)
     },
   })
 }
 
-/**
- * Reads events. Counts the readers, and checks again and again whether each one still has the right
- * to read.
- */
-class ReadingDesk {
-  readonly #registry: HistoryRegistry
-  readonly #history: StoredEvents
-  readonly #clock: Pick<Clock, 'steady'>
-  readonly #turns: Turns
-  readonly #readers = new Map<string, number>()
-  #allReaders = 0
-
-  constructor(registry: HistoryRegistry, history: StoredEvents, clock: Pick<Clock, 'steady'>, turns: Turns) {
-    this.#registry = registry
-    this.#history = history
-    this.#clock = clock
-    this.#turns = turns
-  }
-
-  async answer(
-    request: FastifyRequest,
-    given: Static<typeof Query>,
-    branch: Branch,
-    may: Access<Branch>,
-  ): Promise<{ readonly type: string; readonly body: Answer }> {
-    const asLines = acceptsLines(request.headers.accept)
-    const query = this.#queryOf(given, branch, asLines)
-    const type = asLines ? NDJSON : 'application/json; charset=utf-8'
-    if (request.method === 'HEAD') return { type, body: '' }
-    const release = this.#seat(branch.application.organizationId)
-    const pages = this.#pagesWhileAllowed(request, may, branch, query)
-    const parts = this.#inTurns(request.turnsOf, asLines ? lines(pages) : list(pages))
-    const body = Readable.from(parts, { objectMode: false, highWaterMark: PART_BYTES })
-    // `close` also comes when the client has gone before the first part.
-    body.once('close', release)
-    return { type, body }
-  }
-
-  /** Each part of an answer is read and written in a turn of its own. */
-  async *#inTurns(turnsOf: string, parts: AsyncGenerator<Buffer, void, void>): AsyncGenerator<Buffer, void, void> {
-    try {
-      for (;;) {
-        const { value, done } = await this.#turns.run(turnsOf, () => parts.next())
-        if (done === true) return
-        yield value
-      }
-    } finally {
-      await parts.return()
-    }
-  }
-
-  async *#pagesWhileAllowed(
-    request: FastifyRequest,
-    may: Access<Branch>,
-    { application: { id, organizationId, createdAtMs } }: Branch,
-    query: EventQuery,
-  ): AsyncGenerator<EventPage, void, void> {
-    let checkedAtMs = this.#clock.steady()
-    for await (const page of this.#history.pages(query)) {
-      const elapsedMs = this.#clock.steady()
-      if (elapsedMs - checkedAtMs >= RIGHTS_CHECK_MS) {
-        checkedAtMs = elapsedMs
-        const registry = this.#registry
-        const caller = await callerOf(request, 'sessionOrBrokerAccess', registry)
-        const { application: now } = await may.check({ registry, request, caller })
-        const isSame = now.organizationId === organizationId && now.id === id && now.createdAtMs === createdAtMs
-        if (!isSame) throw objectNotFound()
-      }
-      yield page
-      // A log in memory answers within the same turn: other requests need a turn as well.
-      await turn()
-    }
-  }
-
-  #queryOf(given: Static<typeof Query>, { application, device }: Branch, asLines: boolean): EventQuery {
-    const fromMs = timeOf('from', given.from) ?? 0
-    const toMs = timeOf('to', given.to) ?? Infinity
-    if (fromMs > toMs) throw invalidArgument('from: must not be later than to')
-    const after = given.after === '' ? undefined : given.after
-    if (after !== undefined && !this.#history.isOfApplication(application.id, after)) {
-      throw invalidArgument('after: must be the id of an event of this application, or a nextCursor')
-    }
-    return {
-      applicationId: application.id,
-      devEui: device?.devEui,
-      kinds: kindsOf(given.kind),
-      fromMs: Math.max(fromMs, application.createdAtMs),
-      toMs,
-      after,
-      order: given.order ?? 'newest',
-      maximumEvents: given.limit ?? (asLines ? Infinity : DEFAULT_LIMIT),
-    }
-  }
-
-  /**
-   * Takes a seat for one reading of the organization's events. The returned function gives it back.
-   */
-  #seat(organizationId: string): () => void {
-    const own = this.#readers.get(organizationId) ?? 0
-    if (own >= MAXIMUM_READERS_OF_ORGANIZATION || this.#allReaders >= MAXIMUM_READERS) {
-      const headers = { 'retry-after': '5' }
-      throw new RequestRefused('resource_exhausted', 'too many readings of stored events at once', 'history_busy', {
-        headers,
-      })
-    }
-    this.#readers.set(organizationId, own + 1)
-    this.#allReaders += 1
-    return () => {
-      const left = (this.#readers.get(organizationId) ?? 1) - 1
-      if (left === 0) this.#readers.delete(organizationId)
-      else this.#readers.set(organizationId, left)
-      this.#allReaders -= 1
-    }
-  }
+function lastEvents(desk: ReadingDesk): Route {
+  const may = eventsOfDevice('params.devEui')
+  return route({
+    method: 'GET',
+    url: '/api/devices/:devEui/last',
+    may,
+    handlerTimeout: STREAM_TIMEOUT_MS,
+    schema: {
+      operationId: 'listLastDeviceEvents',
+      summary: 'The newest stored event of each kind of a device',
+      description:
+        'For a program that came late. Without kind: up, status, location and join. The events are those of the device ' +
+        'within its present application.',
+      params: Type.Object({ devEui: DevEuiInput }),
+      querystring: Type.Object({ kind: KindQuery }),
+      response: {
+        200: {
+          description: 'The newest event of each kind, in the order of the kinds.',
+          content: { 'application/json': { schema: Type.Unsafe<Answer>(LastEvents) } },
+        },
+        '4xx': ErrorBodySchema,
+        '5xx': ErrorBodySchema,
+      },
+    },
+    handle: async (found, request, reply) => {
+      const { type, body } = await answerLast(desk, request, request.query.kind, found, may)
+      return reply.type(type).send(body)
+    },
+  })
 }
 
-async function* lines(pages: AsyncIterable<EventPage>): AsyncGenerator<Buffer, void, void> {
-  for await (const { events } of pages) {
-    for (const part of partsOf(events)) yield textOfEvents(part, { before: '', between: '\n', behind: '\n' })
-  }
+async function answer(
+  desk: ReadingDesk,
+  request: FastifyRequest,
+  given: Static<typeof Query>,
+  branch: Branch,
+  may: Access<Branch>,
+): Promise<{ readonly type: string; readonly body: Answer }> {
+  const asLines = acceptsLines(request.headers.accept)
+  const query = await desk.queryOf(branch, {
+    from: given.from,
+    to: given.to,
+    kinds: kindsOf(given.kind),
+    after: given.after,
+    order: given.order ?? 'newest',
+    maximumEvents: given.limit ?? (asLines ? Infinity : DEFAULT_LIMIT),
+  })
+  const type = asLines ? NDJSON : JSON_TEXT
+  const body = bodyOf(desk, request, branch, () => {
+    const pages = desk.pagesWhileAllowed(request, may, branch, query)
+    return asLines ? lines(pages) : list(pages)
+  })
+  return { type, body }
 }
 
-async function* list(pages: AsyncIterable<EventPage>): AsyncGenerator<Buffer, void, void> {
-  let before = '{"result":['
-  let searches = 0
-  let bytes = 0
-  let nextCursor = ''
-  for await (const { events, nextAfter = '' } of pages) {
-    for (const part of partsOf(events)) {
-      const text = textOfEvents(part, { before, between: ',', behind: '' })
-      before = ','
-      bytes += text.length
-      yield text
-    }
-    searches += 1
-    nextCursor = nextAfter
-    if (bytes > MAXIMUM_ANSWER_BYTES || searches === MAXIMUM_SEARCHES) break
-  }
-  yield Buffer.from(`${before === ',' ? '' : before}],"nextCursor":"${nextCursor}"}`)
+/** The newest event of each kind that is asked for and that the reader may read. */
+async function answerLast(
+  desk: ReadingDesk,
+  request: FastifyRequest,
+  kind: string | string[] | undefined,
+  branch: Branch,
+  may: Access<Branch>,
+): Promise<{ readonly type: string; readonly body: Answer }> {
+  const anyTime = { from: undefined, to: undefined, after: undefined, order: 'newest', maximumEvents: 1 } as const
+  const query = await desk.queryOf(branch, { ...anyTime, kinds: kindsOf(kind) ?? LAST_KINDS })
+  const searches = [...(query.kinds ?? LAST_KINDS)].map((one) => {
+    const pages = desk.pagesWhileAllowed(request, may, branch, { ...query, kinds: new Set([one]) })
+    return { kind: one, pages }
+  })
+  return { type: JSON_TEXT, body: bodyOf(desk, request, branch, () => newest(searches)) }
 }
 
-/** Runs of events. Each run has at most about 256 KiB, or is one event. */
-function* partsOf(events: EventPage['events']): Generator<EventPage['events']> {
-  let start = 0
-  let bytes = 0
-  for (const [index, { payload }] of events.entries()) {
-    if (index > start && bytes + payload.length > PART_BYTES) {
-      yield events.slice(start, index)
-      start = index
-      bytes = 0
-    }
-    bytes += payload.length
-  }
-  if (start < events.length) yield events.slice(start)
+/** The text of an answer, read while its reader takes it. It has a seat until its end. */
+function bodyOf(
+  desk: ReadingDesk,
+  request: FastifyRequest,
+  { application: { organizationId } }: Branch,
+  read: () => AsyncGenerator<Buffer, void, void>,
+): Answer {
+  if (request.method === 'HEAD') return ''
+  const release = desk.seat(organizationId)
+  const parts = desk.inTurns(request.turnsOf, read())
+  const body = Readable.from(parts, { objectMode: false, highWaterMark: PART_BYTES })
+  // `close` also comes when the client has gone before the first part.
+  body.once('close', release)
+  return body
 }
 
 /** True where the header names the type of JSON lines. */
 function acceptsLines(accept: string | undefined): boolean {
   return accept?.split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === NDJSON) ?? false
-}
-
-function timeOf(member: string, text: string | undefined): number | undefined {
-  if (text === undefined || text === '') return undefined
-  const ms = TIME.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(ms)) {
-    const hint = text.includes(' ') ? '; a + is written %2B in a URL' : ''
-    throw invalidArgument(`${member}: must be a time as in RFC 3339, like 2026-01-31T08:00:00Z${hint}`)
-  }
-  return ms
 }
 
 function kindsOf(given: string | string[] | undefined): EventQuery['kinds'] {

@@ -4,6 +4,7 @@
  */
 import type { CreatedTogether, Device, NewDevice } from '../../identity/devices/device.ts'
 import type { Viewer } from '../../identity/store/result.ts'
+import { reachesDevice } from '../../identity/tokens/scope.ts'
 import { roleIn } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 
@@ -80,6 +81,7 @@ function createHolderSearch(
   const places = new Map<string, string | undefined>()
   const placeFor = async (device: Device): Promise<string | undefined> => {
     const { applicationId } = device
+    if (!reachesDevice(viewer.apiKey?.scope, device)) return undefined
     if (places.has(applicationId)) return places.get(applicationId)
     const isVisible = (await roleIn(registry, viewer, device.organizationId)) !== 'none'
     const place = isVisible ? await placeOf(registry, device) : undefined

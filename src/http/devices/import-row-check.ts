@@ -11,7 +11,7 @@ import { idText } from '../api/fields.ts'
 import { ACCEPTED } from './import-outcomes.ts'
 import type { ImportOutcome } from './import-outcomes.ts'
 import type { ImportRow, UnknownColumn } from './import-rows.ts'
-import { applicationFor } from '../api/ownership.ts'
+import { applicationFor, demandReachedAfter } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { faultSentence } from '../api/validate.ts'
 
@@ -79,6 +79,8 @@ export function createRowCheck(
     if (applicationId === undefined) return refuse(devEui, 'applicationID: is missing', 'invalid_argument')
     const allowed = await permission(applicationId)
     if (!allowed.ok) return refuse(devEui, allowed.message, allowed.reason)
+    const reached = accepts(() => demandReachedAfter(viewer, { applicationId, devEui, tags: given.tags ?? {} }))
+    if (!reached.ok) return refuse(devEui, reached.message, reached.reason)
     const sameAsLine = lineOf.get(devEui)
     if (sameAsLine !== undefined) {
       return refuse(devEui, `line ${sameAsLine} has the same DevEUI`, 'dev_eui_repeated', sameAsLine)
@@ -118,9 +120,22 @@ async function mayCreateIn(registry: OwnershipRegistry, viewer: Viewer, applicat
     await applicationFor(registry, viewer, applicationId, 'device.write')
     return ACCEPTED
   } catch (error) {
-    if (error instanceof RequestRefused) return { ok: false, message: error.message, reason: error.reason }
-    throw error
+    return refusalOf(error)
   }
+}
+
+function accepts(check: () => void): ImportOutcome {
+  try {
+    check()
+    return ACCEPTED
+  } catch (error) {
+    return refusalOf(error)
+  }
+}
+
+function refusalOf(error: unknown): ImportOutcome {
+  if (error instanceof RequestRefused) return { ok: false, message: error.message, reason: error.reason }
+  throw error
 }
 
 /** A refused row as the report has it. */

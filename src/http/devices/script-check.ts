@@ -18,7 +18,7 @@ type Scripts = Partial<Pick<Application, 'payloadDecoderScript' | 'payloadEncode
  */
 export async function demandParsed(
   checks: ScriptChecks,
-  organizationId: string,
+  { organizationId, body = 'application' }: { readonly organizationId: string; readonly body?: string },
   changed: Scripts,
   saved: Scripts = {},
 ): Promise<void> {
@@ -26,7 +26,7 @@ export async function demandParsed(
     const script = changed[member]
     if (script === undefined || script.trim() === '' || script === saved[member]) continue
     const fault = await checks.checkScript(organizationId, script)
-    if (fault !== undefined) throw refusalOf(`application.${member}`, fault)
+    if (fault !== undefined) throw refusalOf(`${body}.${member}`, fault)
   }
 }
 

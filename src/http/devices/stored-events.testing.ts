@@ -3,7 +3,7 @@
  * endless, slow or broken.
  */
 import type { EventPage, EventQuery, StoredEvent } from '../../lorawan/uplinks/event-history.ts'
-import type { StoredEvents } from './event-history.ts'
+import type { StoredEvents } from './reading-desk.ts'
 
 /** Events whose ids are `7-<place in the list>`. */
 export class TestEvents implements StoredEvents {
@@ -46,7 +46,7 @@ export class TestEvents implements StoredEvents {
         if (!this.isEndless) left = left.slice(this.pageSize)
         const isLast = left.length === 0
         this.pagesGiven += 1
-        yield { events, nextAfter: isLast && !isCut ? undefined : events.at(-1)?.id }
+        yield { events, nextAfter: isLast && !isCut ? undefined : (events.at(-1)?.id ?? '7-0') }
         if (isLast) return
       }
     } finally {
@@ -54,12 +54,13 @@ export class TestEvents implements StoredEvents {
     }
   }
 
-  #matching({ applicationId, devEui, kinds, fromMs, toMs, after, order }: EventQuery): StoredEvent[] {
+  #matching({ applicationId, devEui, kinds, reaches, fromMs, toMs, after, order }: EventQuery): StoredEvent[] {
     const found = this.stored.filter(
       (event) =>
         event.applicationId === applicationId &&
         (devEui === undefined || event.devEui === devEui) &&
         (kinds === undefined || kinds.has(event.kind)) &&
+        (reaches === undefined || reaches(event.devEui)) &&
         event.timeMs >= fromMs &&
         event.timeMs < toMs,
     )

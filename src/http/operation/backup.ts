@@ -4,7 +4,7 @@
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import { isLocalPeer } from '../api/authenticate.ts'
+import { isLocalPeer } from '../api/local-peer.ts'
 import { ErrorBodySchema, RequestRefused } from '../api/errors.ts'
 import { GLOBAL_ADMIN } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'

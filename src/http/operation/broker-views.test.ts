@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { TEST_NODES, testStatus } from './broker-views.testing.ts'
+import type { ServerStatus } from './server-status.ts'
 import type { TestBrokerViews } from './broker-views.testing.ts'
 import { must, openTestDeployment } from '../broker-access/deployment.testing.ts'
 import type { Person, TestDeployment } from '../broker-access/deployment.testing.ts'
@@ -17,7 +19,8 @@ after(async () => {
 })
 
 beforeEach(() => {
-  for (const { id } of views.connections()) views.endConnection(id)
+  views.disconnectAll()
+  views.missing = []
 })
 
 type Item = Readonly<Record<string, unknown>>
@@ -62,6 +65,8 @@ test('a connection is listed with whose it is, and its numbers as texts', async 
     userName: 'member@example.org',
     serviceCredentialID: '',
     serviceCredentialName: '',
+    apiKeyID: '',
+    apiKeyName: '',
     tokenID: 't-1',
     address: '198.51.100.7',
     listener: 'tls',
@@ -124,6 +129,14 @@ test('a search finds connections by client, address, topic, user and credential,
   assert.equal(await found('chirpstack'), 1)
   assert.equal(await found('stranger'), 0)
   assert.equal(await found('%'), 0)
+})
+
+test('a list names the nodes that did not answer', async () => {
+  views.missing = ['node-2']
+  for (const name of ['connections', 'refusals', 'broker-tokens']) {
+    const { statusCode, body } = await ask('globalAdmin', `/api/${name}`)
+    assert.deepEqual([statusCode, body['missingNodes']], [200, ['node-2']])
+  }
 })
 
 test('a page of connections has its bounds and the whole count', async () => {
@@ -230,4 +243,77 @@ test('everybody hears whether the service is well, and global admins the numbers
     isWell: false,
     reason: 'the data directory has 3 MiB free, which is little',
   })
+})
+
+test('the status has the nodes of a deployment of several, and is not well while one does not answer', async () => {
+  const several = await openTestDeployment({
+    status: { ...testStatus(deployment.clock), health: async () => [], nodes: async () => TEST_NODES },
+  })
+  try {
+    const session = await several.session('globalAdmin')
+    const answer = await several.ask(session, { method: 'GET', url: '/api/status' })
+    const { isWell, numbers } = answer.json<{ isWell: boolean; numbers: { nodes: readonly Item[] } }>()
+    assert.deepEqual([answer.statusCode, isWell], [200, false])
+    const [first, second] = numbers.nodes
+    assert.deepEqual(first, {
+      name: 'node-1',
+      version: '1.2.3',
+      isReady: true,
+      startedAt: '2026-01-15T12:00:00.000Z',
+      silentMs: 0,
+      hasAnswered: true,
+      parts: [{ name: 'messages', isWell: true, reason: '' }],
+      connections: 1,
+      sessions: 2,
+    })
+    assert.deepEqual(
+      [second?.['isReady'], second?.['silentMs'], second?.['hasAnswered'], second?.['parts'], second?.['connections']],
+      [false, 1_200, false, [], null],
+    )
+  } finally {
+    await several.close()
+  }
+})
+
+test('the status has the servers and the lost nodes, and is not well for a day after a loss', async () => {
+  const { clock } = deployment
+  const lost = [
+    { name: 'node-3', endedAtMs: clock.now() - 3_600_000, isOrderly: true, heir: 'node-1' },
+    { name: 'node-4', endedAtMs: clock.now() - 8 * 86_400_000, isOrderly: false, heir: undefined },
+  ]
+  const server = { kind: 'nats', name: 'n1', isWell: true, role: 'leads 1 of 4 streams', lag: '', reason: '' } as const
+  let servers = [server as ServerStatus]
+  const several = await openTestDeployment({
+    status: {
+      ...testStatus(clock),
+      health: async () => [],
+      servers: async () => servers,
+      lostNodes: () => lost,
+    },
+  })
+  try {
+    const session = await several.session('globalAdmin')
+    const look = async () => {
+      const { isWell, numbers } = (await several.ask(session, { method: 'GET', url: '/api/status' })).json<{
+        isWell: boolean
+        numbers: { servers: readonly Item[]; lostNodes: readonly Item[] }
+      }>()
+      return { isWell, ...numbers }
+    }
+    const first = await look()
+    assert.deepEqual([first.isWell, first.servers], [true, [server]])
+    const endedAt = new Date(clock.now() - 3_600_000).toISOString()
+    assert.deepEqual(first.lostNodes, [{ name: 'node-3', endedAt, isOrderly: true, heir: 'node-1' }])
+    servers = [{ ...server, isWell: false, reason: 'the other servers do not reach it' }]
+    assert.equal((await look()).isWell, false)
+    servers = []
+    lost.push({ name: 'node-5', endedAtMs: clock.now() - 1_000, isOrderly: false, heir: undefined })
+    const third = await look()
+    assert.deepEqual([third.isWell, third.lostNodes[1]?.['heir']], [false, null])
+    lost.pop()
+    lost.push({ name: 'node-5', endedAtMs: clock.now() - 2 * 86_400_000, isOrderly: false, heir: 'node-1' })
+    assert.equal((await look()).isWell, true)
+  } finally {
+    await several.close()
+  }
 })

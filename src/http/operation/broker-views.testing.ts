@@ -3,8 +3,9 @@
  * them.
  */
 import type { Clock } from '../../clock.ts'
-import type { BrokerViews, HolderIds, KeptRefusal, LiveConnection } from './broker-views.ts'
-import type { ServiceStatus } from './status.ts'
+import { pickConnections } from './broker-views.ts'
+import type { BrokerViews, ConnectionsAsked, HolderIds, KeptRefusal, LiveConnection, OfNodes } from './broker-views.ts'
+import type { NodeStatus, ServiceStatus } from './status.ts'
 
 const NOBODY: HolderIds = {
   organizationId: undefined,
@@ -16,13 +17,21 @@ const NOBODY: HolderIds = {
 export class TestBrokerViews implements BrokerViews {
   readonly #connections = new Map<string, LiveConnection>()
   readonly #refusals: KeptRefusal[] = []
+  /** The nodes that do not answer. */
+  missing: readonly string[] = []
+  readonly #prefix: string
   #count = 0
+
+  /** The ids of the connections begin with the prefix. */
+  constructor(prefix = '') {
+    this.#prefix = prefix
+  }
 
   /** Puts a client in. */
   connect(holder: Partial<HolderIds>, facts: Partial<LiveConnection['facts']> = {}): LiveConnection {
     this.#count += 1
     const connection: LiveConnection = {
-      id: `c${this.#count}`,
+      id: `${this.#prefix}c${this.#count}`,
       holder: { ...NOBODY, ...holder },
       facts: {
         clientId: `client-${this.#count}`,
@@ -35,6 +44,7 @@ export class TestBrokerViews implements BrokerViews {
         carried: { messagesIn: 1, messagesOut: 2, bytesIn: 30, bytesOut: 40 },
         rates: { messagesInPerSecond: 0.5, messagesOutPerSecond: 1, bytesInPerSecond: 15, bytesOutPerSecond: 20 },
         ...facts,
+        topicFilterCount: facts.topicFilters?.length ?? 1,
       },
     }
     this.#connections.set(connection.id, connection)
@@ -58,32 +68,61 @@ export class TestBrokerViews implements BrokerViews {
     })
   }
 
-  connections(organizationId?: string): readonly LiveConnection[] {
-    return [...this.#connections.values()].filter(isOf(organizationId)).toReversed()
+  /** Takes all clients out. */
+  disconnectAll(): void {
+    this.#connections.clear()
   }
 
-  connection(id: string): LiveConnection | undefined {
+  async connections(asked: ConnectionsAsked) {
+    const all = [...this.#connections.values()].filter(isOf(asked.organizationId)).toReversed()
+    return { ...pickConnections(all, asked), missing: this.missing }
+  }
+
+  async connection(id: string): Promise<LiveConnection | undefined> {
     return this.#connections.get(id)
   }
 
-  endConnection(id: string): boolean {
+  async endConnection(id: string): Promise<boolean> {
     return this.#connections.delete(id)
   }
 
-  connectionsWith(tokenId: string): number {
-    return this.connections().filter(({ holder }) => holder.tokenId === tokenId).length
+  async connectionsWith(tokenIds: readonly string[]): ReturnType<BrokerViews['connectionsWith']> {
+    const all = [...this.#connections.values()]
+    const counts = new Map(tokenIds.map((id) => [id, all.filter(({ holder }) => holder.tokenId === id).length]))
+    return { counts, missing: this.missing }
   }
 
-  refusals({ organizationId, userId }: Parameters<BrokerViews['refusals']>[0]): readonly KeptRefusal[] {
-    return this.#refusals
+  async refusals({ organizationId, userId }: Parameters<BrokerViews['refusals']>[0]): Promise<OfNodes<KeptRefusal>> {
+    const items = this.#refusals
       .filter(isOf(organizationId))
       .filter(({ holder }) => userId === undefined || holder.userId === userId)
+    return { items, missing: this.missing }
   }
 }
 
 function isOf(organizationId: string | undefined): (thing: { readonly holder: HolderIds }) => boolean {
   return ({ holder }) => organizationId === undefined || holder.organizationId === organizationId
 }
+
+/** The nodes of a deployment, of which one does not answer. */
+export const TEST_NODES: readonly NodeStatus[] = [
+  {
+    name: 'node-1',
+    version: '1.2.3',
+    isReady: true,
+    startedAtMs: Date.UTC(2026, 0, 15, 12),
+    silentMs: 0,
+    answer: { parts: [{ name: 'messages', isWell: true, reason: '' }], connections: 1, sessions: 2 },
+  },
+  {
+    name: 'node-2',
+    version: '1.2.3',
+    isReady: false,
+    startedAtMs: Date.UTC(2026, 0, 15, 13),
+    silentMs: 1_200.4,
+    answer: undefined,
+  },
+]
 
 /** A service that is well but for its disk. */
 export function testStatus(clock: Pick<Clock, 'now' | 'steady'>): ServiceStatus {
@@ -98,6 +137,7 @@ export function testStatus(clock: Pick<Clock, 'now' | 'steady'>): ServiceStatus 
       { name: 'messages', isWell: true, reason: '' },
       { name: 'disk', isWell: false, reason: 'the data directory has 3 MiB free, which is little' },
     ],
+    servers: async () => [],
     numbers: async () => ({
       connections: 1,
       sessions: 2,

@@ -11,6 +11,8 @@ export interface HolderIds {
    */
   readonly organizationId: string | undefined
   readonly userId: string | undefined
+  /** The key that made the client's token. There is no user then. */
+  readonly apiKeyId?: string | undefined
   readonly serviceCredentialId: string | undefined
   readonly tokenId: string | undefined
 }
@@ -27,7 +29,9 @@ export interface LiveConnection {
     readonly protocolVersion: number
     readonly openedAtMs: number
     readonly keepAliveSeconds: number
+    /** The first 50 alone for a connection of another node. */
     readonly topicFilters: readonly string[]
+    readonly topicFilterCount: number
     /**
      * The filters among its first `maximum` Topic Filters that nothing can match at present. The
      * answer looks devices up, so it is asked only for the connections of one page.
@@ -62,15 +66,36 @@ export interface KeptRefusal {
   readonly count: number
 }
 
-/** The running broker, as the HTTP interface sees it. Nothing here waits. */
+/** The connections that are meant, and the page of them that is shown. */
+export interface ConnectionsAsked {
+  /** Absent: those of all organizations. */
+  readonly organizationId?: string | undefined
+  /** Absent: those of all tokens. */
+  readonly tokenId?: string | undefined
+  /** Absent: all. */
+  readonly search?: Searched | undefined
+  readonly offset: number
+  readonly limit: number
+}
+
+/** Things of all nodes, the newest first. */
+export interface OfNodes<Item> {
+  readonly items: readonly Item[]
+  /** The names of the nodes that did not answer in time; empty in a deployment of one node. */
+  readonly missing: readonly string[]
+}
+
+/** The running brokers of all nodes, as the HTTP interface sees them. */
 export interface BrokerViews {
-  /** Newest first: of an organization, or all. */
-  connections(organizationId?: string): readonly LiveConnection[]
-  connection(id: string): LiveConnection | undefined
+  /** A page of the connections that are meant. */
+  connections(asked: ConnectionsAsked): Promise<OfNodes<LiveConnection> & { readonly totalCount: number }>
+  connection(id: string): Promise<LiveConnection | undefined>
   /** Ends a connection; false when it is gone. */
-  endConnection(id: string): boolean
-  /** How many connections live by the token. */
-  connectionsWith(tokenId: string): number
+  endConnection(id: string): Promise<boolean>
+  /** How many connections live by each of the tokens; a token without one may be left out. */
+  connectionsWith(
+    tokenIds: readonly string[],
+  ): Promise<{ readonly counts: ReadonlyMap<string, number>; readonly missing: OfNodes<never>['missing'] }>
   /**
    * The newest first: of an organization or of all, of a user or of all. Without both, refusals to
    * unknown clients are among them.
@@ -78,17 +103,38 @@ export interface BrokerViews {
   refusals(of: {
     readonly organizationId?: string | undefined
     readonly userId?: string | undefined
-  }): readonly KeptRefusal[]
+  }): Promise<OfNodes<KeptRefusal>>
+}
+
+/** The page of connections that is meant, of those of one broker, the newest first. */
+export function pickConnections(
+  all: readonly LiveConnection[],
+  { tokenId, search, offset, limit }: ConnectionsAsked,
+): { readonly totalCount: number; readonly items: readonly LiveConnection[] } {
+  const meant =
+    tokenId === undefined && search === undefined
+      ? all
+      : all.filter(
+          ({ holder, facts }) =>
+            (tokenId === undefined || holder.tokenId === tokenId) &&
+            (search === undefined || matches(search, holder, textsOf(facts))),
+        )
+  return { totalCount: meant.length, items: meant.slice(offset, offset + limit) }
+}
+
+function textsOf({ clientId, peer, topicFilters }: LiveConnection['facts']): readonly string[] {
+  return [clientId, peer.address, ...topicFilters]
 }
 
 /** The parts of the registry in which names are looked up. */
-export type NamesRegistry = Pick<Registry, 'users' | 'members' | 'organizations' | 'serviceCredentials'>
+export type NamesRegistry = Pick<Registry, 'users' | 'members' | 'organizations' | 'serviceCredentials' | 'apiKeys'>
 
-/** Names of holders; "" for a user, organization or credential that is gone. */
+/** Names of holders; "" for a user, organization, credential or key that is gone. */
 export interface HolderNames {
   readonly userName: string
   readonly organizationName: string
   readonly serviceCredentialName: string
+  readonly apiKeyName: string
 }
 
 /** Looks up each user, organization and credential of a page once. */
@@ -108,10 +154,12 @@ export async function namesOf(
     'serviceCredentialId',
     async (id) => (await registry.serviceCredentials.get(id))?.name,
   )
-  return ({ userId = '', organizationId = '', serviceCredentialId = '' }) => ({
+  const keys = await registry.apiKeys.namesOf([...new Set(holders.flatMap(({ apiKeyId }) => apiKeyId ?? []))])
+  return ({ userId = '', organizationId = '', serviceCredentialId = '', apiKeyId = '' }) => ({
     userName: users.get(userId) ?? '',
     organizationName: organizations.get(organizationId) ?? '',
     serviceCredentialName: credentials.get(serviceCredentialId) ?? '',
+    apiKeyName: keys.get(apiKeyId) ?? '',
   })
 }
 
@@ -130,37 +178,47 @@ async function named(
 /** The most users, and the most credentials, whose names are searched: one page of the registry. */
 const SEARCHED_NAMES: Omit<Page, 'search'> = { limit: 1000, offset: 0 }
 
-/**
- * Whether a search matches a thing: by one of its texts, or by the name of its user or credential,
- * in any case.
- */
-export type Matcher = (holder: HolderIds, texts: readonly string[]) => boolean
+/** A search: for a text in any case, and for the users and credentials whose names have it. */
+export interface Searched {
+  readonly text: string
+  readonly userIds: readonly string[]
+  readonly credentialIds: readonly string[]
+}
 
-/** Matches by texts alone, for a person who must not hear the names of others. */
-export function textMatcher(search: string | undefined): Matcher {
-  const wanted = (search ?? '').toLowerCase()
-  return (_holder, texts) => wanted === '' || texts.some((text) => text.toLowerCase().includes(wanted))
+/** True when one of the texts has the searched text, or when the holder is searched. */
+export function matches(
+  { text, userIds, credentialIds }: Searched,
+  holder: HolderIds,
+  texts: readonly string[],
+): boolean {
+  const wanted = text.toLowerCase()
+  return (
+    texts.some((one) => one.toLowerCase().includes(wanted)) ||
+    userIds.includes(holder.userId ?? '') ||
+    credentialIds.includes(holder.serviceCredentialId ?? '')
+  )
+}
+
+/** A search by texts alone, for a person who must not hear the names of others. */
+export function searchTexts(text: string | undefined): Searched | undefined {
+  return text === undefined ? undefined : { text, userIds: [], credentialIds: [] }
 }
 
 /**
- * Matches by texts and names. For an organization only the names of its members and credentials are
- * searched.
+ * A search by texts and names. For an organization only the names of its members and credentials
+ * are searched.
  */
-export async function nameMatcher(
+export async function searchNames(
   registry: NamesRegistry,
-  search: string | undefined,
+  text: string | undefined,
   organizationId: string | undefined,
-): Promise<Matcher> {
-  const hasText = textMatcher(search)
-  if (search === undefined) return hasText
-  const page = { ...SEARCHED_NAMES, search }
-  const userIds = new Set(
+): Promise<Searched | undefined> {
+  if (text === undefined) return undefined
+  const page = { ...SEARCHED_NAMES, search: text }
+  const userIds =
     organizationId === undefined
       ? (await registry.users.list(page)).items.map(({ id }) => id)
-      : (await registry.members.list(organizationId, page)).items.map(({ userId }) => userId),
-  )
+      : (await registry.members.list(organizationId, page)).items.map(({ userId }) => userId)
   const credentials = await registry.serviceCredentials.list({ ...page, ...given({ organizationId }) })
-  const credentialIds = new Set(credentials.items.map(({ id }) => id))
-  return (holder, texts) =>
-    hasText(holder, texts) || userIds.has(holder.userId ?? '') || credentialIds.has(holder.serviceCredentialId ?? '')
+  return { text, userIds, credentialIds: credentials.items.map(({ id }) => id) }
 }

@@ -1,7 +1,7 @@
 /** Live connections of MQTT clients: listing and ending them. */
 import { Type } from 'typebox'
 import type { Registry } from '../../identity/registry.ts'
-import { nameMatcher, namesOf } from './broker-views.ts'
+import { namesOf, searchNames } from './broker-views.ts'
 import type { BrokerViews, HolderNames, LiveConnection, NamesRegistry, UnmatchedFilter } from './broker-views.ts'
 import { objectNotFound } from '../api/errors.ts'
 import {
@@ -10,7 +10,8 @@ import {
   Empty,
   idOrNothing,
   Listener,
-  listOf,
+  listOfNodes,
+  missingNodes,
   opaqueId,
   optionalId,
   pageOf,
@@ -56,10 +57,12 @@ const ConnectionItem = Type.Object(
     clientID: Type.String({ description: 'Client Identifier.' }),
     organizationID: idOrNothing('"" for a network server of the whole deployment.'),
     organizationName: Type.String(),
-    userID: idOrNothing('"" for a network server.'),
+    userID: idOrNothing('"" for a network server, and for a token that an API key made.'),
     userName: Type.String(),
     serviceCredentialID: Type.String({ description: '"" for a user.' }),
     serviceCredentialName: Type.String(),
+    apiKeyID: Type.String({ description: 'The API key that made the token; "" where a person did.' }),
+    apiKeyName: Type.String(),
     tokenID: Type.String({
       description: 'The broker-access token that the connection lives by; "" for a network server.',
     }),
@@ -102,23 +105,22 @@ function listConnections(registry: ConnectionRegistry, views: BrokerViews): Rout
         'MQTT clients that are connected now, newest first: of the organization, or of the whole deployment. `search` looks into Client Identifiers, addresses, Topic Filters and the ' +
         'names of users and service credentials.',
       querystring: Type.Object({ ...PagingQuery, organizationID: optionalId('Organization id.') }),
-      response: responses(listOf(ConnectionItem, 'ConnectionList')),
+      response: responses(listOfNodes(ConnectionItem, 'ConnectionList')),
     },
     handle: async ({ organizationId }, request) => {
       const { limit, offset, search } = pageOf(request.query)
-      const isMeant = await nameMatcher(registry, search, organizationId)
-      const all = views.connections(organizationId)
-      const meant =
-        search === undefined ? all : all.filter((connection) => isMeant(connection.holder, textsOf(connection)))
-      const page = meant.slice(offset, offset + limit)
+      const searched = await searchNames(registry, search, organizationId)
+      const asked = { organizationId, search: searched, offset, limit }
+      const { totalCount, items: page, missing } = await views.connections(asked)
       const nameOf = await namesOf(
         registry,
         page.map(({ holder }) => holder),
       )
       const unmatched = await unmatchedOf(page)
-      return written({ totalCount: meant.length, items: page }, (connection) =>
+      const list = written({ totalCount, items: page }, (connection) =>
         itemOf(connection, nameOf(connection.holder), unmatched.get(connection.id) ?? []),
       )
+      return { ...list, ...missingNodes(missing) }
     },
   })
 }
@@ -129,7 +131,7 @@ function endConnection(registry: ConnectionRegistry, views: BrokerViews): Route 
     url: '/api/connections/:id',
     may: onHidden('connection.manage', {
       named: 'params.id',
-      find: async (id) => views.connection(id),
+      find: (id) => views.connection(id),
       organizationIdOf: ({ holder }) => holder.organizationId,
     }),
     schema: {
@@ -141,20 +143,21 @@ function endConnection(registry: ConnectionRegistry, views: BrokerViews): Route 
       response: responses(Empty),
     },
     handle: async ({ viewer, found: { id, holder, facts } }) => {
-      if (!views.endConnection(id)) throw objectNotFound()
+      if (!(await views.endConnection(id))) throw objectNotFound()
       await registry.audit.record(viewer, {
         action: 'connection.ended',
         subject: facts.clientId,
         organizationId: holder.organizationId ?? null,
-        detail: { userId: holder.userId, serviceCredentialId: holder.serviceCredentialId, address: facts.peer.address },
+        detail: {
+          userId: holder.userId,
+          apiKeyId: holder.apiKeyId,
+          serviceCredentialId: holder.serviceCredentialId,
+          address: facts.peer.address,
+        },
       })
       return {}
     },
   })
-}
-
-function textsOf({ facts: { clientId, peer, topicFilters } }: LiveConnection): readonly string[] {
-  return [clientId, peer.address, ...topicFilters]
 }
 
 function itemOf(
@@ -169,6 +172,7 @@ function itemOf(
     organizationID: holder.organizationId ?? '',
     userID: holder.userId ?? '',
     serviceCredentialID: holder.serviceCredentialId ?? '',
+    apiKeyID: holder.apiKeyId ?? '',
     ...names,
     tokenID: holder.tokenId ?? '',
     address: facts.peer.address,
@@ -177,7 +181,7 @@ function itemOf(
     openedAt: timestamp(facts.openedAtMs),
     keepAliveSeconds: facts.keepAliveSeconds,
     topicFilters: topicFilters.slice(0, MAXIMUM_TOPIC_FILTERS),
-    topicFilterCount: topicFilters.length,
+    topicFilterCount: facts.topicFilterCount,
     unmatchedTopicFilters: [...unmatchedTopicFilters],
     messagesIn: String(carried.messagesIn),
     messagesOut: String(carried.messagesOut),

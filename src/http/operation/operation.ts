@@ -29,7 +29,7 @@ import { signingKeyRoutes } from './signing-keys.ts'
 import type { SigningKeyRegistry } from './signing-keys.ts'
 
 /** The parts of the registry that operation needs. */
-export type OperationRegistry = OwnershipRegistry & SigningKeyRegistry & Pick<Registry, 'audit' | 'users'>
+export type OperationRegistry = OwnershipRegistry & SigningKeyRegistry & Pick<Registry, 'apiKeys' | 'audit' | 'users'>
 
 /** The part of the broker that the HTTP interface may see. */
 export interface BrokerView {
@@ -112,14 +112,17 @@ const EntryItem = Type.Object(
   {
     id: digits('Entry id.'),
     at: Timestamp,
-    actor: choice(['user', 'operator', 'service'], {
+    actor: choice(['user', 'operator', 'service', 'apiKey'], {
       [NAME]: 'AuditActor',
       description:
         'operator: somebody with the data directory, by the command line. service: the service by itself; in entries of ' +
         'older versions its command line too.',
     }),
     actorUserID: idOrNothing('"" unless the actor is a user.'),
-    actorName: Type.String({ description: 'Name of that user; "" unless the actor is one that is still there.' }),
+    actorName: Type.String({
+      description: 'Name of that user or API key; "" unless the actor is one that is still there.',
+    }),
+    actorApiKeyID: Type.String({ description: '"" unless the actor is an API key.' }),
     action: Type.String(),
     subject: Type.String(),
     organizationID: idOrNothing('"" where it concerns no organization.'),
@@ -153,7 +156,12 @@ function auditLog(registry: OperationRegistry): Route {
       const page = { ...pageOf(request.query), ...given({ organizationId }), consoleTokens }
       const entries = await registry.audit.list(viewer, page)
       const actors = new Set(entries.items.map(({ actorUserId }) => actorUserId ?? ''))
-      const names = await registry.users.emailsOf([...actors])
+      const keys = new Set(entries.items.flatMap(({ actorApiKeyId }) => actorApiKeyId ?? []))
+      // An id of a user is a number, and that of a key has 12 characters: they share a map.
+      const names = new Map([
+        ...(await registry.users.emailsOf([...actors])),
+        ...(await registry.apiKeys.namesOf([...keys])),
+      ])
       return written(entries, (entry) => itemOf(entry, names))
     },
   })
@@ -165,7 +173,8 @@ function itemOf(entry: AuditEntry, names: ReadonlyMap<string, string>) {
     at: timestamp(entry.atMs),
     actor: entry.actor,
     actorUserID: entry.actorUserId ?? '',
-    actorName: names.get(entry.actorUserId ?? '') ?? '',
+    actorName: names.get(entry.actorUserId ?? entry.actorApiKeyId ?? '') ?? '',
+    actorApiKeyID: entry.actorApiKeyId ?? '',
     action: entry.action,
     subject: entry.subject,
     organizationID: entry.organizationId ?? '',

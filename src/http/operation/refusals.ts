@@ -1,12 +1,13 @@
 /** The latest refusals of the broker, for the people whom they concern. */
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { nameMatcher, namesOf, textMatcher } from './broker-views.ts'
+import { matches, namesOf, searchNames, searchTexts } from './broker-views.ts'
 import type { BrokerViews, HolderNames, KeptRefusal, NamesRegistry } from './broker-views.ts'
 import {
   choice,
   idOrNothing,
-  listOf,
+  listOfNodes,
+  missingNodes,
   optionalId,
   pageOf,
   PagingQuery,
@@ -58,6 +59,8 @@ const RefusalItem = Type.Object(
     userName: Type.String(),
     serviceCredentialID: Type.String(),
     serviceCredentialName: Type.String(),
+    apiKeyID: Type.String({ description: 'The API key that made the token; "" where a person did.' }),
+    apiKeyName: Type.String(),
     tokenID: Type.String({ description: 'Also of a token that has expired or was revoked, where it is one of ours.' }),
   },
   { description: 'Refusal', [NAME]: 'Refusal' },
@@ -76,7 +79,7 @@ export function refusalRoutes(registry: RefusalRegistry, views: BrokerViews): re
   const list = route({
     method: 'GET',
     url: '/api/refusals',
-    may: narrowed('brokerToken.issue', { organization: 'query.organizationID' }),
+    may: narrowed('refusal.list', { organization: 'query.organizationID' }),
     schema: {
       operationId: 'listRefusals',
       summary: 'List what the broker refused',
@@ -90,24 +93,28 @@ export function refusalRoutes(registry: RefusalRegistry, views: BrokerViews): re
         organizationID: optionalId('Organization id.'),
         tokenID: TokenIdQuery,
       }),
-      response: responses(listOf(RefusalItem, 'RefusalList')),
+      response: responses(listOfNodes(RefusalItem, 'RefusalList')),
     },
     handle: async ({ viewer, organizationId, role }, request) => {
       const { limit, offset, search } = pageOf(request.query)
       const tokenId = request.query.tokenID ?? ''
       const seesAll = role === undefined ? viewer.isAdmin : mayDo(role, 'refusal.read')
-      const isMeant = seesAll ? await nameMatcher(registry, search, organizationId) : textMatcher(search)
-      const seen = views.refusals({ organizationId, userId: seesAll ? undefined : viewer.userId })
-      const meant = seen.filter(
+      const searched = seesAll ? await searchNames(registry, search, organizationId) : searchTexts(search)
+      const seen = await views.refusals({ organizationId, userId: seesAll ? undefined : viewer.userId })
+      const meant = seen.items.filter(
         (refusal) =>
-          (tokenId === '' || refusal.holder.tokenId === tokenId) && isMeant(refusal.holder, textsOf(refusal)),
+          (tokenId === '' || refusal.holder.tokenId === tokenId) &&
+          (searched === undefined || matches(searched, refusal.holder, textsOf(refusal))),
       )
       const page = meant.slice(offset, offset + limit)
       const nameOf = await namesOf(
         registry,
         page.map(({ holder }) => holder),
       )
-      return written({ totalCount: meant.length, items: page }, (refusal) => itemOf(refusal, nameOf(refusal.holder)))
+      const shown = written({ totalCount: meant.length, items: page }, (refusal) =>
+        itemOf(refusal, nameOf(refusal.holder)),
+      )
+      return { ...shown, ...missingNodes(seen.missing) }
     },
   })
   return resource('Operation', [list])
@@ -139,6 +146,7 @@ function itemOf(refusal: KeptRefusal, names: HolderNames) {
     organizationID: holder.organizationId ?? '',
     userID: holder.userId ?? '',
     serviceCredentialID: holder.serviceCredentialId ?? '',
+    apiKeyID: holder.apiKeyId ?? '',
     ...names,
     tokenID: holder.tokenId ?? '',
   }

@@ -3,6 +3,7 @@
  * the numbers.
  */
 import { Type } from 'typebox'
+import type { Clock } from '../../clock.ts'
 import type { Registry } from '../../identity/registry.ts'
 import { NEAR_SHARE, ORGANIZATION_BOUNDS } from '../../organization-bounds.ts'
 import type { BoundName } from '../../organization-bounds.ts'
@@ -21,6 +22,14 @@ import { SIGNED_IN } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import { NAME } from '../api/schema-keywords.ts'
+import { Server, serverOf } from './server-status.ts'
+import type { ServerStatus } from './server-status.ts'
+
+const DAY_MS = 86_400_000
+/** A node that ended is shown for this time: then it is not expected to come back. */
+const SHOWN_MS = 7 * DAY_MS
+/** A deployment that has lost a node is not well for this time, or until the node is back. */
+const ILL_MS = DAY_MS
 
 /** The health of one part of the service. */
 export interface PartHealth {
@@ -69,6 +78,31 @@ export interface ServiceNumbers {
   readonly load: readonly LoadSample[]
 }
 
+/** A living node of the deployment. */
+export interface NodeStatus {
+  readonly name: string
+  readonly version: string
+  /** False while the node takes no new clients. */
+  readonly isReady: boolean
+  readonly startedAtMs: number
+  /** Time since it was heard last, ms. */
+  readonly silentMs: number
+  /** Undefined for a node that did not answer in time. */
+  readonly answer:
+    | { readonly parts: readonly PartHealth[]; readonly connections: number; readonly sessions: number }
+    | undefined
+}
+
+/** A node that lived, and of which no process lives now. */
+export interface LostNodeStatus {
+  readonly name: string
+  readonly endedAtMs: number
+  /** True: it ended in order. */
+  readonly isOrderly: boolean
+  /** The node that has its Sessions now. */
+  readonly heir: string | undefined
+}
+
 /** The service's knowledge of itself. */
 export interface ServiceStatus {
   readonly version: string
@@ -78,6 +112,12 @@ export interface ServiceStatus {
   uptimeMs(): number
   health(): Promise<readonly PartHealth[]>
   numbers(): Promise<ServiceNumbers>
+  /** The servers that keep the messages and the registry; empty where this process keeps them. */
+  servers(): Promise<readonly ServerStatus[]>
+  /** The nodes that do not live any more; absent in a deployment of one node. */
+  lostNodes?(): readonly LostNodeStatus[]
+  /** All living nodes with this one, by name; absent in a deployment of one node. */
+  nodes?(): Promise<readonly NodeStatus[]>
 }
 
 const Size = digits('A number, as a string of digits.')
@@ -107,17 +147,54 @@ const NearBoundItem = Type.Object(
   { description: `A bound of which ${NEAR_SHARE * 100} % or more are used`, [NAME]: 'NearBound' },
 )
 
+const Part = Type.Object(
+  {
+    name: choice(['broker', 'messages', 'registry', 'disk'], { [NAME]: 'ServicePart' }),
+    isWell: Type.Boolean(),
+    reason: Type.String(),
+  },
+  { description: 'How one part of the service is', [NAME]: 'PartHealth' },
+)
+
+const Node = Type.Object(
+  {
+    name: Type.String(),
+    version: Type.String(),
+    isReady: Type.Boolean({ description: 'False while the node takes no new clients.' }),
+    startedAt: Timestamp,
+    silentMs: Type.Integer({ description: 'Time since the node was heard last.' }),
+    hasAnswered: Type.Boolean({ description: 'False: the node did not answer in time; its numbers are null.' }),
+    parts: Type.Array(Part),
+    connections: Type.Union([Type.Integer(), Type.Null()]),
+    sessions: Type.Union([Type.Integer(), Type.Null()]),
+  },
+  { description: 'A node of the deployment', [NAME]: 'Node' },
+)
+
+const LostNode = Type.Object(
+  {
+    name: Type.String(),
+    endedAt: Timestamp,
+    isOrderly: Type.Boolean({ description: 'True: the node ended in order. False: it was lost.' }),
+    heir: Type.Union([Type.String(), Type.Null()], { description: 'The node that has its Sessions; null: not yet.' }),
+  },
+  { description: 'A node that does not live any more', [NAME]: 'LostNode' },
+)
+
 const Numbers = Type.Object(
   {
-    parts: Type.Array(
-      Type.Object(
-        {
-          name: choice(['broker', 'messages', 'registry', 'disk'], { [NAME]: 'ServicePart' }),
-          isWell: Type.Boolean(),
-          reason: Type.String(),
-        },
-        { description: 'How one part of the service is', [NAME]: 'PartHealth' },
-      ),
+    parts: Type.Array(Part),
+    servers: Type.Array(Server, {
+      description: 'The servers that keep messages and the registry; empty where the service keeps them itself.',
+    }),
+    lostNodes: Type.Optional(
+      Type.Array(LostNode, { description: 'The nodes that ended in the last seven days and did not come back.' }),
+    ),
+    nodes: Type.Optional(
+      Type.Array(Node, {
+        description:
+          'In a deployment of several nodes: all living nodes, by name. The other numbers are those of the node that answers.',
+      }),
     ),
     connections: Type.Integer(),
     sessions: Type.Integer({ description: 'Awake and asleep.' }),
@@ -154,7 +231,11 @@ const Status = Type.Object(
 )
 
 /** The route of the status. */
-export function statusRoutes(registry: Pick<Registry, 'organizations'>, status: ServiceStatus): readonly Route[] {
+export function statusRoutes(
+  registry: Pick<Registry, 'organizations'>,
+  status: ServiceStatus,
+  clock: Pick<Clock, 'now'>,
+): readonly Route[] {
   const get = route({
     method: 'GET',
     url: '/api/status',
@@ -168,14 +249,19 @@ export function statusRoutes(registry: Pick<Registry, 'organizations'>, status: 
       response: responses(Status),
     },
     handle: async ({ viewer }) => {
-      const parts = await status.health()
+      const [parts, servers, nodes] = await Promise.all([status.health(), status.servers(), status.nodes?.()])
+      const lost = status.lostNodes?.().filter(({ endedAtMs }) => endedAtMs > clock.now() - SHOWN_MS)
+      const isLost = (lost ?? []).some(({ endedAtMs, isOrderly }) => !isOrderly && endedAtMs > clock.now() - ILL_MS)
+      const isIll = (nodes ?? []).some(({ answer }) => answer === undefined || !areWell(answer.parts))
       return {
-        isWell: parts.every(({ isWell }) => isWell),
+        isWell: areWell(parts) && areWell(servers) && !isIll && !isLost,
         version: status.version,
         runtime: status.runtime,
         startedAt: timestamp(status.startedAtMs),
         uptimeSeconds: Math.floor(status.uptimeMs() / 1000),
-        numbers: viewer.isAdmin ? await numbersOf(registry, parts, await status.numbers()) : null,
+        numbers: viewer.isAdmin
+          ? await numbersOf(registry, await status.numbers(), { parts, servers, nodes, lost })
+          : null,
       }
     },
   })
@@ -184,12 +270,21 @@ export function statusRoutes(registry: Pick<Registry, 'organizations'>, status: 
 
 async function numbersOf(
   registry: Pick<Registry, 'organizations'>,
-  parts: readonly PartHealth[],
   numbers: ServiceNumbers,
+  of: {
+    readonly parts: readonly PartHealth[]
+    readonly servers: readonly ServerStatus[]
+    readonly nodes: readonly NodeStatus[] | undefined
+    readonly lost: readonly LostNodeStatus[] | undefined
+  },
 ) {
+  const { parts, servers, nodes, lost } = of
   const { connections, sessions, subscriptions, stored, retention, disk, memoryBytes, load } = numbers
   return {
-    parts: parts.map(({ name, isWell, reason }) => ({ name, isWell, reason })),
+    parts: parts.map(partOf),
+    servers: servers.map(serverOf),
+    ...(nodes && { nodes: nodes.map(nodeOf) }),
+    ...(lost && { lostNodes: lost.map(lostNodeOf) }),
     connections,
     sessions,
     subscriptions,
@@ -204,6 +299,32 @@ async function numbersOf(
     nearBounds: await namedBounds(registry, numbers.nearBounds),
     load: load.map(({ atMs, ...sample }) => Object.assign(sample, { at: timestamp(atMs) })),
   }
+}
+
+function nodeOf({ name, version, isReady, startedAtMs, silentMs, answer }: NodeStatus) {
+  return {
+    name,
+    version,
+    isReady,
+    startedAt: timestamp(startedAtMs),
+    silentMs: Math.round(silentMs),
+    hasAnswered: answer !== undefined,
+    parts: (answer?.parts ?? []).map(partOf),
+    connections: answer?.connections ?? null,
+    sessions: answer?.sessions ?? null,
+  }
+}
+
+function lostNodeOf({ name, endedAtMs, isOrderly, heir }: LostNodeStatus) {
+  return { name, endedAt: timestamp(endedAtMs), isOrderly, heir: heir ?? null }
+}
+
+function partOf({ name, isWell, reason }: PartHealth) {
+  return { name, isWell, reason }
+}
+
+function areWell(parts: readonly Pick<PartHealth, 'isWell'>[]): boolean {
+  return parts.every(({ isWell }) => isWell)
 }
 
 async function namedBounds({ organizations }: Pick<Registry, 'organizations'>, nearBounds: readonly NearBound[]) {

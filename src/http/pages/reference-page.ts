@@ -83,7 +83,8 @@ function operationsOf(document: Schema): Operation[] {
 function introduction(document: Schema, count: number): string {
   return `<h1>API reference</h1>
 <p>${prose(textOf(asSchema(document['info'])['description']))}</p>
-<p>${count} operations. For programs: <a href="/api/openapi.json">the OpenAPI 3.1 document</a>. How things fit together: <a href="/docs/api">the HTTP interface</a>.
+<p>${count} operations. For programs: <a href="/api/openapi.json">the OpenAPI 3.1 document</a>, and
+<a href="/api/asyncapi.json">the AsyncAPI 3 document</a> of <a href="/docs/events#asyncapi">the broker</a>. How things fit together: <a href="/docs/api">the HTTP interface</a>.
 What each error means: <a href="/docs/errors#http">errors</a>.</p>
 <p>In the lines for a terminal, <code>$SESSION</code> is the <code>jwt</code> that <a href="#login">login</a> answers, and <code>ca.pem</code> the certificate of this
 deployment’s own authority (<a href="#getCertificateAuthority">where to get it</a>). Leave <code>--cacert ca.pem</code> out where the certificate is a public one.</p>`
@@ -100,11 +101,11 @@ function operationHtml(operation: Operation, reader: SchemaReader, baseUrl: stri
     `<p>${prose(textOf(fields['description']))}</p>`,
     `<p>Credential: ${credentialsOf(fields)}.</p>`,
     parameters.length === 0 ? '' : `<h4>Parameters</h4>${table(parameters.map((one) => parameterRow(one, reader)))}`,
-    ...body.map(([type, schema]) => bodyHtml('Body', type, schema, reader)),
+    ...body.map((content) => bodyHtml('Body', content, reader)),
     ...answers.flatMap(([, answer]) => {
       const content = contentOf(asSchema(answer))
       if (content.length === 0) return [`<h4>Answer</h4><p>${prose(textOf(asSchema(answer)['description']))}</p>`]
-      return content.map(([type, schema]) => bodyHtml('Answer', type, schema, reader))
+      return content.map((one) => bodyHtml('Answer', one, reader))
     }),
     `<h4>In a terminal</h4>${code(curlLine(operation, reader, baseUrl))}`,
   ]
@@ -115,7 +116,7 @@ function operationHtml(operation: Operation, reader: SchemaReader, baseUrl: stri
  * Members are folded away: the example tells most, and a page of all members would hide the
  * operations.
  */
-function bodyHtml(title: string, type: string, schema: Schema, reader: SchemaReader): string {
+function bodyHtml(title: string, { type, schema, example }: Content, reader: SchemaReader): string {
   const heading = `<h4>${title}${type === 'application/json' ? '' : `: <code>${escaped(type)}</code>`}</h4>`
   const rows = reader.rows(schema)
   const words = textOf(reader.resolved(schema)['description'])
@@ -124,7 +125,8 @@ function bodyHtml(title: string, type: string, schema: Schema, reader: SchemaRea
     rows.length === 0
       ? ''
       : `<details><summary>All members of the ${title.toLowerCase()}</summary>${table(rows)}</details>`
-  return `${heading}${code(JSON.stringify(reader.example(schema), undefined, 2))}${members}`
+  const shown = example ?? reader.example(schema)
+  return `${heading}${code(JSON.stringify(shown, undefined, 2))}${members}`
 }
 
 function isJson(type: string): boolean {
@@ -146,8 +148,19 @@ function parameterRow(parameter: Schema, reader: SchemaReader): MemberRow {
   }
 }
 
-function contentOf(holder: Schema): (readonly [type: string, schema: Schema])[] {
-  return Object.entries(asSchema(holder['content'])).map(([type, media]) => [type, asSchema(asSchema(media)['schema'])])
+/** A body or an answer in one media type. */
+interface Content {
+  readonly type: string
+  readonly schema: Schema
+  /** A real one; undefined: it is made from the schema. */
+  readonly example: unknown
+}
+
+function contentOf(holder: Schema): Content[] {
+  return Object.entries(asSchema(holder['content'])).map(([type, media]) => {
+    const { schema, example } = asSchema(media)
+    return { type, schema: asSchema(schema), example }
+  })
 }
 
 function credentialsOf(fields: Schema): string {
@@ -158,7 +171,8 @@ function credentialsOf(fields: Schema): string {
 
 /** A call that works once the ids in it are those of the deployment. */
 function curlLine({ method, path, fields }: Operation, reader: SchemaReader, baseUrl: string): string {
-  const valueOf = (parameter: Schema): string => String(reader.example(asSchema(parameter['schema'])))
+  const valueOf = (parameter: Schema): string =>
+    String(parameter['example'] ?? reader.example(asSchema(parameter['schema'])))
   const parameters = parametersOf(fields)
   const filled = path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => {
     const parameter = parameters.find((one) => one['in'] === 'path' && one['name'] === name)
@@ -188,10 +202,12 @@ function credentialWords(schemes: readonly string[]): string[] {
   return schemes.includes('serviceCredential') ? ['-u "$USER_NAME:$PASSWORD"'] : []
 }
 
-function bodyWords(body: readonly [type: string, schema: Schema] | undefined, reader: SchemaReader): string[] {
+function bodyWords(body: Content | undefined, reader: SchemaReader): string[] {
   if (body === undefined) return []
-  const [type, schema] = body
-  const content = isJson(type) ? `-d ${quoted(JSON.stringify(reader.example(schema)))}` : '--data-binary @file'
+  const { type, schema, example } = body
+  const content = isJson(type)
+    ? `-d ${quoted(JSON.stringify(example ?? reader.example(schema)))}`
+    : '--data-binary @file'
   return [`-H ${quoted(`Content-Type: ${type}`)}`, content]
 }
 
@@ -214,7 +230,7 @@ function searchSection(
 ): readonly [string, string, string] {
   const names = [
     ...parametersOf(fields).map((one) => textOf(one['name'])),
-    ...contentOf(asSchema(fields['requestBody'])).flatMap(([, schema]) => reader.rows(schema).map(({ name }) => name)),
+    ...contentOf(asSchema(fields['requestBody'])).flatMap(({ schema }) => reader.rows(schema).map(({ name }) => name)),
   ]
   const text = `${textOf(fields['description'])} ${names.join(' ')}`
   return [id, `${textOf(fields['summary'])} · ${id} · ${method} ${path}`, text]

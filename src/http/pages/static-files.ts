@@ -34,6 +34,9 @@ const TYPES: Readonly<Record<string, string>> = {
 /** For a file whose name has the hash of its content. */
 export const KEPT_FOR_EVER = 'public, max-age=31536000, immutable'
 
+/** For a document that changes with a new release at most. */
+export const KEPT_FOR_AN_HOUR = 'public, max-age=3600'
+
 /** For a file that the browser keeps, and asks about by its ETag before each use. */
 export const ASKED_EACH_TIME = 'no-cache'
 
@@ -67,7 +70,7 @@ export function sendStaticFile(
   request: FastifyRequest,
   reply: FastifyReply,
   file: StaticFile,
-  cacheControl: typeof KEPT_FOR_EVER | typeof ASKED_EACH_TIME,
+  cacheControl: typeof KEPT_FOR_EVER | typeof KEPT_FOR_AN_HOUR | typeof ASKED_EACH_TIME,
 ): void {
   const { encoding, bytes } = encodedFor(request.headers['accept-encoding'] ?? '', file)
   const etag = `"${file.tag}${encoding === undefined ? '' : `-${encoding}`}"`

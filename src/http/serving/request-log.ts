@@ -27,7 +27,10 @@ export function logRequests(app: HttpApp, metrics: MetricsRegistry | undefined):
     // Methods come out of a fixed list of the HTTP parser, so the labels are bounded.
     duration?.observe({ method: request.method, route, status: statusCode }, durationMs / 1000)
     // 501 is for a method that nobody supports: the client's fault.
-    const level = statusCode >= 500 && statusCode !== 501 ? 'error' : statusCode >= 400 ? 'warn' : 'info'
+    const isFault = statusCode >= 500 && statusCode !== 501
+    // A foreign broker asks for each message. `broker_hook.refused` tells of its refusals.
+    const isQuestion = request.caller?.kind === 'foreignBroker'
+    const level = isFault ? 'error' : isQuestion ? 'debug' : statusCode >= 400 ? 'warn' : 'info'
     request.log[level]({ method: request.method, route, status: statusCode, durationMs }, 'request.completed')
   })
   // Nothing is answered to a client that went away, so the hook above does not run.

@@ -10,10 +10,12 @@ import {
   applicationId,
   applicationIdInBody,
   Empty,
+  EventShapeSchema,
   id,
   idInBody,
   idText,
   listOf,
+  ObjectCommandsSchema,
   optionalId,
   pageOf,
   PagingQuery,
@@ -26,9 +28,11 @@ import {
 } from '../api/fields.ts'
 import { given } from '../../given.ts'
 import { inOrganization, narrowed, onApplication } from '../api/access.ts'
-import { resource, route } from '../api/routes.ts'
+import { demandRight } from '../api/permissions.ts'
+import { resource, route, SCRIPTS_LIMIT_BYTES } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
-import { demandGlobalAdmin } from '../api/ownership.ts'
+import type { Viewer } from '../../identity/store/result.ts'
+import { demandGlobalAdmin, demandUnrestricted } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { NAME } from '../api/schema-keywords.ts'
 import { demandParsed } from '../devices/script-check.ts'
@@ -51,6 +55,8 @@ const ApplicationDetails = Type.Object(
     application: Type.Object(
       {
         ...Members,
+        eventShape: EventShapeSchema,
+        objectCommands: ObjectCommandsSchema,
         payloadCodec: PayloadCodecSchema,
         payloadEncoderScript: Type.String(),
         payloadDecoderScript: Type.String(),
@@ -63,7 +69,7 @@ const ApplicationDetails = Type.Object(
 )
 
 /** The longest script of a tenant; the codec's sandbox has bounds of its own. */
-const SCRIPT_LENGTH = 64 * 1024
+const SCRIPT_LENGTH = 512 * 1024
 
 const Writable = {
   description: Type.Optional(ruledText(1000, 'For people.', A_PARAGRAPH)),
@@ -72,6 +78,8 @@ const Writable = {
   payloadCodec: Type.Optional(PayloadCodecSchema),
   payloadEncoderScript: Type.Optional(ruledText(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.', A_PARAGRAPH)),
   payloadDecoderScript: Type.Optional(ruledText(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.', A_PARAGRAPH)),
+  eventShape: Type.Optional(EventShapeSchema),
+  objectCommands: Type.Optional(ObjectCommandsSchema),
 }
 
 const CreatedApplication = Type.Object(
@@ -119,6 +127,7 @@ function createApplication(registry: ApplicationRegistry, checks: ScriptChecks |
   return route({
     method: 'POST',
     url: '/api/applications',
+    bodyLimit: SCRIPTS_LIMIT_BYTES,
     may: inOrganization('application.write', 'body.application.organizationID'),
     schema: {
       operationId: 'createApplication',
@@ -143,8 +152,10 @@ function createApplication(registry: ApplicationRegistry, checks: ScriptChecks |
     },
     handle: async ({ viewer, organizationId }, request) => {
       const { application } = request.body
+      demandUnrestricted(viewer)
+      if (isAboutCodec(application)) demandRight(viewer, 'codec.write')
       if (application.id !== undefined) demandGlobalAdmin(viewer)
-      if (checks !== undefined) await demandParsed(checks, organizationId, application)
+      if (checks !== undefined) await demandParsed(checks, { organizationId }, application)
       const created = {
         ...given({ id: application.id === undefined ? undefined : idText(application.id) }),
         organizationId,
@@ -155,6 +166,8 @@ function createApplication(registry: ApplicationRegistry, checks: ScriptChecks |
         payloadCodec: application.payloadCodec ?? '',
         payloadEncoderScript: application.payloadEncoderScript ?? '',
         payloadDecoderScript: application.payloadDecoderScript ?? '',
+        eventShape: application.eventShape ?? '',
+        objectCommands: application.objectCommands ?? '',
       } as const
       return accepted(await registry.applications.create(created, viewer))
     },
@@ -176,6 +189,8 @@ function getApplication(): Route {
       return {
         application: {
           ...itemOf(application),
+          eventShape: application.eventShape,
+          objectCommands: application.objectCommands,
           payloadCodec: application.payloadCodec,
           payloadEncoderScript: application.payloadEncoderScript,
           payloadDecoderScript: application.payloadDecoderScript,
@@ -190,13 +205,15 @@ function changeApplication(registry: ApplicationRegistry, checks: ScriptChecks |
   return route({
     method: 'PUT',
     url: '/api/applications/:id',
-    may: onApplication('application.write', 'params.id'),
+    bodyLimit: SCRIPTS_LIMIT_BYTES,
+    may: onApplication('application.change', 'params.id'),
     schema: {
       operationId: 'updateApplication',
       summary: 'Change an application',
       description:
         'Members that are left out stay. The application stays with its organization for life. A script ' +
-        'that is no JavaScript is refused, with its line and column; one that was saved before may be sent again.',
+        'that is no JavaScript is refused, with its line and column; one that was saved before may be sent again. An API key ' +
+        'needs codecs.write for the codec and its scripts, and applications.write for all else.',
       params: Parameters,
       body: Type.Object({
         application: Type.Object(
@@ -212,10 +229,11 @@ function changeApplication(registry: ApplicationRegistry, checks: ScriptChecks |
     },
     handle: async ({ viewer, application }, request) => {
       const { organizationID, serviceProfileID, ...named } = request.body.application
+      demandRightsOf(viewer, request.body.application)
       if (organizationID !== undefined && idText(organizationID) !== application.organizationId) {
         throw invalidArgument('application.organizationID: an application stays with its organization')
       }
-      if (checks !== undefined) await demandParsed(checks, application.organizationId, named, application)
+      if (checks !== undefined) await demandParsed(checks, application, named, application)
       accepted(await registry.applications.update(application.id, changesOf(named, serviceProfileID), viewer))
       return {}
     },
@@ -241,12 +259,25 @@ function deleteApplication(registry: ApplicationRegistry): Route {
   })
 }
 
+const CODEC_MEMBERS = ['payloadCodec', 'payloadEncoderScript', 'payloadDecoderScript']
+
+function isAboutCodec(members: object): boolean {
+  return CODEC_MEMBERS.some((member) => Object.hasOwn(members, member))
+}
+
+/** A key changes only the members that its rights are for. */
+function demandRightsOf(viewer: Viewer, members: object): void {
+  if (isAboutCodec(members)) demandRight(viewer, 'codec.write')
+  if (Object.keys(members).some((member) => !CODEC_MEMBERS.includes(member))) demandRight(viewer, 'application.write')
+}
+
 type ApplicationChanges = Partial<Omit<ApplicationFields, 'serviceProfileId'>>
 
 /** Exactly the members that may change. Other members of a body are dropped here. */
 function changesOf(changes: ApplicationChanges, serviceProfileId: string | undefined) {
   const { name, description, serviceProfileName, payloadCodec, payloadEncoderScript, payloadDecoderScript } = changes
-  const fields = { name, description, serviceProfileId, serviceProfileName, payloadCodec }
+  const { eventShape, objectCommands } = changes
+  const fields = { name, description, serviceProfileId, serviceProfileName, payloadCodec, eventShape, objectCommands }
   return given({ ...fields, payloadEncoderScript, payloadDecoderScript })
 }
 

@@ -2,7 +2,9 @@
 import { Type } from 'typebox'
 import type { Member, MemberRoles } from '../../identity/tenants/members.ts'
 import type { Registry } from '../../identity/registry.ts'
-import { accepted, invalidArgument, objectNotFound, permissionDenied } from '../api/errors.ts'
+import type { ApiKeyRight } from '../../identity/store/api-key-rights.ts'
+import type { Viewer } from '../../identity/store/result.ts'
+import { accepted, invalidArgument, objectNotFound, permissionDenied, RequestRefused } from '../api/errors.ts'
 import {
   Empty,
   flag,
@@ -33,6 +35,9 @@ const Roles = {
   ),
   isDeviceAdmin: Type.Optional(flag('Manages devices.')),
   isGatewayAdmin: Type.Optional(flag('Manages gateways.')),
+  isReadOnly: Type.Optional(
+    flag('Reads only, whatever the other roles say: sends no commands, and its broker-access tokens send none.'),
+  ),
 }
 
 const Members = {
@@ -42,6 +47,7 @@ const Members = {
   isAdmin: Type.Boolean(),
   isDeviceAdmin: Type.Boolean(),
   isGatewayAdmin: Type.Boolean(),
+  isReadOnly: Type.Boolean(),
 }
 const MemberItem = Type.Object({ ...Members, ...Times }, { description: 'Member', [NAME]: 'Member' })
 const MemberDetails = Type.Object(
@@ -112,6 +118,7 @@ function addMember(registry: MemberRegistry): Route {
           ? await registry.users.getByEmail(email)
           : await byId(registry, viewer.isAdmin, userID)
       if (user === undefined) throw objectNotFound()
+      demandGrantable(viewer, rolesOf(roles))
       accepted(await registry.members.add(organizationId, user.id, rolesOf(roles), viewer))
       return {}
     },
@@ -155,6 +162,8 @@ function changeMember(registry: MemberRegistry): Route {
       const member = await registry.members.get(organizationId, userId)
       if (member === undefined) throw objectNotFound()
       const roles = rolesOf(request.body.organizationUser, member)
+      demandGrantable(viewer, member)
+      demandGrantable(viewer, roles)
       accepted(await registry.members.update(organizationId, userId, roles, viewer))
       return {}
     },
@@ -175,11 +184,31 @@ function removeMember(registry: MemberRegistry): Route {
     },
     handle: async ({ viewer, organizationId }, request) => {
       const { userId } = request.params
-      if ((await registry.members.get(organizationId, userId)) === undefined) throw objectNotFound()
+      const member = await registry.members.get(organizationId, userId)
+      if (member === undefined) throw objectNotFound()
+      demandGrantable(viewer, member)
       accepted(await registry.members.remove(organizationId, userId, viewer))
       return {}
     },
   })
+}
+
+/**
+ * Throws unless an API key has all that a member with the roles may do. A key makes no member wider
+ * than itself, and touches none: so it never makes, changes or removes an admin, who may do more
+ * than any key.
+ */
+function demandGrantable({ apiKey }: Viewer, roles: MemberRoles): void {
+  if (apiKey === undefined) return
+  const needed: readonly ApiKeyRight[] = [
+    'events.read',
+    'devices.read',
+    ...(roles.isReadOnly ? [] : (['commands.send'] as const)),
+    ...(roles.isDeviceAdmin ? (['devices.write'] as const) : []),
+  ]
+  if (!roles.isAdmin && !roles.isGatewayAdmin && needed.every((right) => apiKey.rights.includes(right))) return
+  const message = 'an API key can’t make, change or remove a member who may do more than the key'
+  throw new RequestRefused('permission_denied', message, 'api_key_too_narrow')
 }
 
 async function byId(registry: MemberRegistry, isGlobalAdmin: boolean, userId: string | number | undefined) {
@@ -188,7 +217,7 @@ async function byId(registry: MemberRegistry, isGlobalAdmin: boolean, userId: st
   return registry.users.get(idText(userId))
 }
 
-const NO_ROLES: MemberRoles = { isAdmin: false, isDeviceAdmin: false, isGatewayAdmin: false }
+const NO_ROLES: MemberRoles = { isAdmin: false, isDeviceAdmin: false, isGatewayAdmin: false, isReadOnly: false }
 
 /** The roles that a body gives; a role that it leaves out is as `before`. */
 export function rolesOf(roles: Partial<MemberRoles>, before: MemberRoles = NO_ROLES): MemberRoles {
@@ -196,6 +225,7 @@ export function rolesOf(roles: Partial<MemberRoles>, before: MemberRoles = NO_RO
     isAdmin: roles.isAdmin ?? before.isAdmin,
     isDeviceAdmin: roles.isDeviceAdmin ?? before.isDeviceAdmin,
     isGatewayAdmin: roles.isGatewayAdmin ?? before.isGatewayAdmin,
+    isReadOnly: roles.isReadOnly ?? before.isReadOnly ?? false,
   }
 }
 
@@ -211,5 +241,6 @@ function membersOf(member: Member) {
     isAdmin: member.isAdmin,
     isDeviceAdmin: member.isDeviceAdmin,
     isGatewayAdmin: member.isGatewayAdmin,
+    isReadOnly: member.isReadOnly,
   }
 }

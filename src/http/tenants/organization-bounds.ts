@@ -20,7 +20,7 @@ export interface OrganizationBoundsView {
   /** The bounds of each organization without others. */
   readonly deployment: OrganizationBounds
   /** The present use, by bound. A bound that no part of the service counts is left out. */
-  usageOf(organizationId: string): OrganizationUsage
+  usageOf(organizationId: string): OrganizationUsage | Promise<OrganizationUsage>
 }
 
 const BoundItem = Type.Object(
@@ -81,7 +81,7 @@ function getBounds(registry: BoundsRegistry, view: OrganizationBoundsView): Rout
     },
     handle: async ({ organizationId }) => {
       const overrides = await registry.organizationBounds.of(organizationId)
-      const usage = view.usageOf(organizationId)
+      const usage = await view.usageOf(organizationId)
       return { bounds: BOUND_NAMES.map((name) => itemOf(name, view.deployment[name], overrides, usage)) }
     },
   })

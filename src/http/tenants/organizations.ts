@@ -21,7 +21,7 @@ import {
   written,
 } from '../api/fields.ts'
 import { given } from '../../given.ts'
-import { GLOBAL_ADMIN, inOrganization, onOrganization, SIGNED_IN } from '../api/access.ts'
+import { GLOBAL_ADMIN, inOrganization, onOrganization, SIGNED_IN_OR_KEY } from '../api/access.ts'
 import { resource, route } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
@@ -71,7 +71,7 @@ function listOrganizations(registry: OrganizationRegistry): Route {
   return route({
     method: 'GET',
     url: '/api/organizations',
-    may: SIGNED_IN,
+    may: SIGNED_IN_OR_KEY,
     schema: {
       operationId: 'listOrganizations',
       summary: 'List my organizations',

@@ -68,6 +68,7 @@ const Membership = Type.Object(
     isAdmin: Type.Optional(flag('Admin of the organization.')),
     isDeviceAdmin: Type.Optional(flag('Device admin of the organization.')),
     isGatewayAdmin: Type.Optional(flag('Gateway admin of the organization.')),
+    isReadOnly: Type.Optional(flag('Reads only, whatever the other roles say.')),
   },
   { [NAME]: 'NewMembership' },
 )

@@ -8,13 +8,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { RawBuilder, SqlBool } from 'kysely'
 import { hasApplicationId } from '../store/application-ids.ts'
-import type { Changes } from '../store/changes.ts'
+import type { Change, Changes } from '../store/changes.ts'
 import type { DeviceRemoval } from './device-removal.ts'
 import { deviceOf } from './device-rows.ts'
 import { deviceSearchOf } from './device-search.ts'
 import type { PlacedDeviceRow } from './device-rows.ts'
-import type { Device, Devices } from './device.ts'
+import type { Device, DeviceFlag, DeviceOrder, DevicePage, Devices } from './device.ts'
 import { organizationsOf } from '../store/list-page.ts'
+import { devicesWithin } from '../store/reach.ts'
 import { boundedPage } from '../store/result.ts'
 import type { Listed, Viewer } from '../store/result.ts'
 import type { Store } from '../store/store.ts'
@@ -38,6 +39,9 @@ const READ_BATCH = 50
  * each.
  */
 const MAXIMUM_WALKS = 32
+
+/** The most devices that a list orders by something else than their names. */
+export const MAXIMUM_SORTED = MAXIMUM_DIRECT
 
 /** The devices from which a list is cut. */
 interface Scope {
@@ -66,35 +70,80 @@ export function createDeviceList(store: Store, changes: Changes, removal: Device
   const walks = createWalks(store, changes, removal)
   return async (viewer, page) => {
     const search = parseSearch(page.search)
-    const scope = search === null ? undefined : await findScope(store, viewer, page)
+    const scope = search === null ? undefined : withinReach(store, viewer, await findScope(store, viewer, page))
     if (scope === undefined || search === null) return { totalCount: 0, items: [] }
     const { limit, offset } = boundedPage(page)
-    const found = await findIds(store, walks, scope, search, limit, offset)
+    const { orderBy = 'name' } = page
+    if (orderBy !== 'name' && scope.total > MAXIMUM_SORTED) return { totalCount: 0, items: [], isTooLong: true }
+    const asked = { search, health: healthCondition(page), orderBy, limit, offset }
+    const found = await findIds(store, walks, scope, asked)
     return { totalCount: found.totalCount, items: await readDevices(store, found.items) }
   }
 }
 
-async function findIds(
-  { db, dialect }: Store,
-  walks: Walks,
-  scope: Scope,
-  search: string | undefined,
-  limit: number,
-  offset: number,
-): Promise<Listed<number>> {
-  if (search === undefined && scope.filter === undefined) {
+/** A page of a list. */
+interface Asked {
+  /** As `parseSearch` gives it. */
+  readonly search: string | undefined
+  /** The condition for the state and the flag of a device. */
+  readonly health: RawBuilder<SqlBool> | undefined
+  readonly orderBy: DeviceOrder
+  readonly limit: number
+  readonly offset: number
+}
+
+async function findIds({ db, dialect }: Store, walks: Walks, scope: Scope, asked: Asked): Promise<Listed<number>> {
+  const { search, health, orderBy, limit, offset } = asked
+  if (search === undefined && health === undefined && scope.filter === undefined && orderBy === 'name') {
     const items = await cutPage(db, scope, limit, offset)
     return { totalCount: scope.total, items }
   }
-  const condition = allOf([scope.filter, search === undefined ? undefined : contains(sql.ref('order_key'), search)])
-  if (scope.total <= MAXIMUM_DIRECT) return findDirectly(db, scope, condition, limit, offset)
+  const within = allOf([scope.filter, health])
+  const condition = search === undefined ? within : allOf([within, contains(sql.ref('order_key'), search)])
+  if (scope.total <= MAXIMUM_DIRECT) return findDirectly(db, scope, condition, asked)
   const key = `${scope.key} ${search ?? ''}`
-  if (search !== undefined && !walks.isKnown(key)) {
+  if (search !== undefined && (health !== undefined || !walks.isKnown(key))) {
     const few = await deviceSearchOf(dialect).findFew(db, allOf([scope.where, condition]), search)
     if (few !== undefined) return { totalCount: few.length, items: few.slice(offset, offset + limit) }
   }
-  const slices = await walks.count(key, scope, condition)
+  // A state changes without a change of the registry, so its count is not remembered.
+  const slices = await walks.count(health === undefined ? key : undefined, scope, condition)
   return cutWalked(db, scope, condition, slices, limit, offset)
+}
+
+const FLAG_COLUMNS: Readonly<Record<DeviceFlag, string>> = {
+  lowBattery: 'is_battery_low',
+  weakSignal: 'is_signal_weak',
+  losingFrames: 'is_losing_frames',
+}
+
+function healthCondition({ state, flag }: DevicePage): RawBuilder<SqlBool> | undefined {
+  if (state === undefined && flag === undefined) return undefined
+  return allOf([
+    state === undefined ? undefined : sql<SqlBool>`devices.state = ${state}`,
+    flag === undefined ? undefined : sql<SqlBool>`${sql.ref(FLAG_COLUMNS[flag])} = 1`,
+  ])
+}
+
+/**
+ * The columns of each order. The device that needs somebody first comes first: silent ones, those
+ * that were not heard for the longest time, the emptiest battery.
+ */
+const ORDERS: Readonly<Record<DeviceOrder, string>> = {
+  name: 'order_key',
+  state: "case state when 'SILENT' then 0 when 'LATE' then 1 when 'ON_TIME' then 2 else 3 end, order_key",
+  lastSeenAt: 'case when last_seen_at is null then 1 else 0 end, last_seen_at, order_key',
+  battery: 'case when battery_level is null then 1 else 0 end, battery_level, order_key',
+}
+
+/** The devices of the scope that a restricted API key reaches. */
+function withinReach({ dialect }: Store, { apiKey }: Viewer, scope: Scope | undefined): Scope | undefined {
+  const within = devicesWithin(apiKey?.scope ?? {}, dialect)
+  if (scope === undefined || within === undefined) return scope
+  const key = `${scope.key} ${JSON.stringify(apiKey?.scope)}`
+  // Devices that are named are found by their names, and never by a walk through all.
+  const total = Math.min(scope.total, apiKey?.scope?.devEuis?.length ?? Infinity)
+  return { ...scope, key, total, filter: allOf([scope.filter, within]) }
 }
 
 /** The devices for which the viewer asks; `undefined` when it may see none of them. */
@@ -103,8 +152,7 @@ async function findScope(
   viewer: Viewer,
   asked: { readonly applicationId?: string; readonly organizationId?: string },
 ): Promise<Scope | undefined> {
-  const userId = parseId(viewer.userId) ?? 0
-  const memberships = sql<SqlBool>`organization_id in (select organization_id from members where user_id = ${userId})`
+  const memberships = sql<SqlBool>`organization_id in ${organizationsOf(viewer)}`
   if (asked.applicationId !== undefined) {
     let query = db
       .selectFrom('applications')
@@ -123,7 +171,7 @@ async function findScope(
   }
   let query = db.selectFrom('organizations').where('removed_at', 'is', null)
   if (!viewer.isAdmin) {
-    query = query.where('id', 'in', organizationsOf(db, viewer))
+    query = query.where('id', 'in', organizationsOf(viewer))
   }
   if (asked.organizationId !== undefined) query = query.where('id', '=', parseId(asked.organizationId) ?? 0)
   const { count, sum, first } = await query
@@ -140,7 +188,7 @@ async function findScope(
   if (count === 1) {
     return { key: `organization ${first}`, total, where: sql<SqlBool>`organization_id = ${first}`, filter: undefined }
   }
-  return { key: `member ${userId}`, total, where: undefined, filter: memberships }
+  return { key: `member ${viewer.userId}`, total, where: undefined, filter: memberships }
 }
 
 /**
@@ -179,17 +227,17 @@ async function findDirectly(
   db: Store['db'],
   scope: Scope,
   condition: RawBuilder<SqlBool>,
-  limit: number,
-  offset: number,
+  { orderBy, limit, offset }: Asked,
 ): Promise<Listed<number>> {
   const found = sql`
-    with found as materialized (select id, order_key from devices where ${allOf([scope.where, condition])})`
+    with found as materialized (select id, order_key, state, last_seen_at, battery_level
+      from devices where ${allOf([scope.where, condition])})`
   const counted = await sql<{ readonly count: number }>`${found} select count(*) as count from found`.execute(db)
   const totalCount = counted.rows[0]?.count ?? 0
   if (limit === 0 || offset >= totalCount) return { totalCount, items: [] }
   await nextTurn()
   const { rows } = await sql<{ readonly id: number }>`
-    ${found} select id from found order by order_key limit ${limit} offset ${offset}`.execute(db)
+    ${found} select id from found order by ${sql.raw(ORDERS[orderBy])} limit ${limit} offset ${offset}`.execute(db)
   return { totalCount, items: rows.map(({ id }) => id) }
 }
 
@@ -218,11 +266,21 @@ async function cutWalked(
   return { totalCount, items }
 }
 
+/** Changes that move no device in or out of a list. */
+const GIVE_NO_DEVICES: ReadonlySet<Change['kind']> = new Set([
+  'token_revoked',
+  'service_credential_revoked',
+  'api_key_revoked',
+  'api_key_changed',
+  'device_profile_changed',
+])
+
 /** Counts matches slice by slice. */
 interface Walks {
   /** Whether the count is at hand. */
   isKnown(key: string): boolean
-  count(key: string, scope: Scope, condition: RawBuilder<SqlBool>): Promise<readonly Slice[]>
+  /** The count is remembered under its key; without a key it is not remembered. */
+  count(key: string | undefined, scope: Scope, condition: RawBuilder<SqlBool>): Promise<readonly Slice[]>
 }
 
 function createWalks({ db }: Store, changes: Changes, removal: DeviceRemoval): Walks {
@@ -234,15 +292,19 @@ function createWalks({ db }: Store, changes: Changes, removal: DeviceRemoval): W
     remembered.clear()
   }
   changes.subscribe(({ kind }) => {
-    if (kind !== 'token_revoked' && kind !== 'service_credential_revoked') forget()
+    if (!GIVE_NO_DEVICES.has(kind)) forget()
   })
   removal.onRemoved(forget)
   // One walk at a time, so that a turn of the event loop holds one slice, however many callers ask.
   // The callers of `list` wait here; nothing else is kept for them.
   let last: Promise<unknown> = Promise.resolve()
 
-  async function walk(key: string, scope: Scope, condition: RawBuilder<SqlBool>): Promise<readonly Slice[]> {
-    const known = remembered.get(key)
+  async function walk(
+    key: string | undefined,
+    scope: Scope,
+    condition: RawBuilder<SqlBool>,
+  ): Promise<readonly Slice[]> {
+    const known = key === undefined ? undefined : remembered.get(key)
     if (known !== undefined) return known
     const begun = generation
     const slices: Slice[] = []
@@ -252,7 +314,7 @@ function createWalks({ db }: Store, changes: Changes, removal: DeviceRemoval): W
       after = slice.last
       await nextTurn()
     }
-    if (begun === generation) {
+    if (key !== undefined && begun === generation) {
       for (const oldest of remembered.keys()) {
         if (remembered.size < MAXIMUM_WALKS) break
         remembered.delete(oldest)

@@ -1,7 +1,7 @@
 /** Devices as rows of the table, and the rules for their fields. */
 import type { Selectable } from 'kysely'
 import { applicationIdOf } from '../store/application-ids.ts'
-import type { Device, DeviceFields } from './device.ts'
+import type { Device, DeviceFields, DeviceHealth, DeviceState } from './device.ts'
 import { refuse } from '../store/result.ts'
 import type { Refusal } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
@@ -46,8 +46,24 @@ export function deviceOf(row: PlacedDeviceRow): Device {
     lastSeenAtMs: row.last_seen_at,
     batteryLevel: row.battery_level,
     margin: row.margin,
+    ...healthOf(row),
     createdAtMs: row.created_at,
     updatedAtMs: row.updated_at,
+  }
+}
+
+/** The state of the device in the row. */
+function healthOf(row: DeviceRow): DeviceHealth {
+  return {
+    state: row.state as DeviceState,
+    stateSinceMs: row.state_since_at,
+    lowBattery: row.is_battery_low === 1,
+    weakSignal: row.is_signal_weak === 1,
+    losingFrames: row.is_losing_frames === 1,
+    intervalSeconds: row.interval_seconds,
+    lossPercent: row.loss_percent,
+    rssi: row.rssi,
+    snr: row.snr,
   }
 }
 
@@ -83,7 +99,8 @@ export function checkDevice(fields: Omit<DeviceFields, 'applicationId'>): Refusa
   return undefined
 }
 
-function areEntries(value: Readonly<Record<string, string>>): boolean {
+/** Whether the value is tags or variables within the bounds. */
+export function areEntries(value: Readonly<Record<string, string>>): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const entries = Object.entries(value)
   return (

@@ -23,8 +23,41 @@ export interface NewDevice extends Partial<DeviceFields> {
   readonly applicationId: string
 }
 
+/**
+ * How a device is heard, by its interval: on time, late (two intervals without a sign of life),
+ * silent (three intervals), or never so far.
+ */
+export const DEVICE_STATES = ['ON_TIME', 'LATE', 'SILENT', 'NEVER_HEARD'] as const
+
+export type DeviceState = (typeof DEVICE_STATES)[number]
+
+/** Faults of a device that somebody should look after, beside its state. */
+export const DEVICE_FLAGS = ['lowBattery', 'weakSignal', 'losingFrames'] as const
+
+export type DeviceFlag = (typeof DEVICE_FLAGS)[number]
+
+/** Members that a list of devices may be ordered by. */
+export const DEVICE_ORDERS = ['name', 'state', 'lastSeenAt', 'battery'] as const
+
+export type DeviceOrder = (typeof DEVICE_ORDERS)[number]
+
+/** The state of a device, with its flags and the numbers that they come from. */
+export interface DeviceHealth extends Readonly<Record<DeviceFlag, boolean>> {
+  readonly state: DeviceState
+  /** When the state began; `null` for never heard. */
+  readonly stateSinceMs: number | null
+  /** The time between two uplinks; `null` when it is not known. */
+  readonly intervalSeconds: number | null
+  /** Uplinks that were sent and did not arrive, by the frame counter; `null` when not known. */
+  readonly lossPercent: number | null
+  /** dBm, at the gateway that heard the device best; `null` when not known. */
+  readonly rssi: number | null
+  /** dB, at the same gateway; `null` when not known. */
+  readonly snr: number | null
+}
+
 /** A device. */
-export interface Device extends DeviceFields {
+export interface Device extends DeviceFields, DeviceHealth {
   readonly devEui: string
   readonly organizationId: string
   /** The time of its last message, `null` for never. */
@@ -43,6 +76,23 @@ export interface DeviceSeen {
   readonly lastSeenAtMs: number
   readonly batteryLevel?: number
   readonly margin?: number
+  readonly intervalSeconds?: number
+  readonly lossPercent?: number
+  readonly rssi?: number
+  readonly snr?: number
+  readonly lowBattery?: boolean
+  readonly weakSignal?: boolean
+  readonly losingFrames?: boolean
+}
+
+/** The devices that a list is asked for. */
+export interface DevicePage extends Page {
+  readonly applicationId?: string
+  readonly organizationId?: string
+  readonly state?: DeviceState
+  readonly flag?: DeviceFlag
+  /** `name` when not given. Devices of which the member is not known come last. */
+  readonly orderBy?: DeviceOrder
 }
 
 /**
@@ -75,14 +125,15 @@ export interface Devices {
   update(devEui: string, fields: Partial<DeviceFields>, actor: Actor): Promise<Result<void>>
   /** Refusal: device_not_found. */
   remove(devEui: string, actor: Actor): Promise<Result<void>>
-  /** Sorted by name, regardless of case; `search` looks into name and DevEUI. */
-  list(
-    viewer: Viewer,
-    page: Page & { readonly applicationId?: string; readonly organizationId?: string },
-  ): Promise<Listed<Device>>
+  /**
+   * Sorted by name, regardless of case; `search` looks into name and DevEUI. Another order needs a
+   * list of at most `MAXIMUM_SORTED` devices: `isTooLong` says that there are more.
+   */
+  list(viewer: Viewer, page: DevicePage): Promise<Listed<Device> & { readonly isTooLong?: true }>
   /**
    * Notes signs of life, in batches of 100 as `createMany`. Unknown devices are passed over; an
-   * older time never replaces a newer one; a level or margin that is not given stays.
+   * older time never replaces a newer one; a member that is not given stays. A device that was not
+   * on time is so again.
    */
   recordSeen(seen: readonly DeviceSeen[]): Promise<void>
 }

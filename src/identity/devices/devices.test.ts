@@ -37,16 +37,23 @@ test('applications: name unique within the organization, fields checked, told of
   const update = async (fields: object): Promise<string> =>
     reasonOf(await registry.applications.update(id, fields, nobody))
   assert.equal(await update({ payloadCodec: 'LUA' }), 'invalid_payload_codec')
-  assert.equal(await update({ payloadDecoderScript: 'x'.repeat(65_537) }), 'invalid_payload_script')
+  assert.equal(await update({ eventShape: 'V5' }), 'invalid_event_shape')
+  assert.equal(await update({ objectCommands: 'yes' }), 'invalid_object_commands')
+  assert.equal(await update({ payloadDecoderScript: 'x'.repeat(524_289) }), 'invalid_payload_script')
   assert.equal(
     await update({ payloadDecoderScript: 'function Decode() {\n\treturn {}\r\n}', payloadCodec: 'CUSTOM_JS' }),
     'ok',
   )
+  const first = await registry.applications.get(id)
+  assert.deepEqual([first?.eventShape, first?.objectCommands], ['', ''])
+  assert.equal(await update({ eventShape: 'V3', objectCommands: 'NETWORK_SERVER' }), 'ok')
+  const changed = await registry.applications.get(id)
+  assert.deepEqual([changed?.eventShape, changed?.objectCommands], ['V3', 'NETWORK_SERVER'])
   assert.equal(await update({ organizationId: other, id: '99' }), 'ok')
   assert.equal((await registry.applications.get(id))?.organizationId, organizationId)
   assert.deepEqual(
     heard.map(({ kind }) => kind),
-    ['application_created', 'application_created', 'application_changed', 'application_changed'],
+    ['application_created', 'application_created', 'application_changed', 'application_changed', 'application_changed'],
   )
 })
 

@@ -1,7 +1,6 @@
 /** The devices of a store: made, changed, listed and removed. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { sql } from 'kysely'
-import type { Selectable } from 'kysely'
+import type { Insertable, Selectable } from 'kysely'
 import { applicationIdOf, hasApplicationId } from '../store/application-ids.ts'
 import type { Changes } from '../store/changes.ts'
 import { createDeviceList } from './device-list.ts'
@@ -11,15 +10,14 @@ import { checkDevice, deviceOf, orderKeyOf } from './device-rows.ts'
 import type { DeviceRow, PlacedDeviceRow } from './device-rows.ts'
 import { deviceSearchOf } from './device-search.ts'
 import type { DeviceSearch } from './device-search.ts'
+import { batchesOf } from './batches.ts'
+import { recordSeen } from './device-signs.ts'
 import { parseDevEui } from './eui.ts'
 import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
 import type { Refusal, Result } from '../store/result.ts'
-import type { CreatedTogether, DeviceFields, Devices, DeviceSeen, NewDevice } from './device.ts'
+import type { CreatedTogether, DeviceFields, Devices, NewDevice } from './device.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
-
-/** Rows of one transaction: it holds up the event loop for some 5 ms. */
-const MAXIMUM_BATCH = 100
 
 /** The devices of a store. */
 export function createDevices(store: Store, changes: Changes, removal: DeviceRemoval): Devices {
@@ -65,26 +63,8 @@ export function createDevices(store: Store, changes: Changes, removal: DeviceRem
 
     list: createDeviceList(store, changes, removal),
 
-    async recordSeen(seen) {
-      const newest = new Map<string, DeviceSeen>()
-      for (const one of seen) {
-        const devEui = parseDevEui(one.devEui)
-        if (devEui === undefined) continue
-        const known = newest.get(devEui)
-        newest.set(devEui, known === undefined ? one : mergeSeen(known, one))
-      }
-      let isFirst = true
-      for (const batch of batchesOf([...newest])) {
-        if (!isFirst) await nextTurn()
-        isFirst = false
-        await writeSeen(store, batch)
-      }
-    },
+    recordSeen: (seen) => recordSeen(store, seen),
   }
-}
-
-function* batchesOf<T>(items: readonly T[]): Generator<readonly T[]> {
-  for (let start = 0; start < items.length; start += MAXIMUM_BATCH) yield items.slice(start, start + MAXIMUM_BATCH)
 }
 
 async function findRow(db: Store['db'], devEuiText: string): Promise<PlacedDeviceRow | undefined> {
@@ -116,7 +96,7 @@ async function insertDevices(
 ): Promise<Inserted> {
   const { trx, nowMs } = unit
   const applications = await applicationsOf(unit, devices)
-  const rows = new Map<string, Omit<DeviceRow, 'id'>>()
+  const rows = new Map<string, Insertable<Schema['devices']>>()
   const planned = devices.map((device): string | Refusal => {
     const devEui = parseDevEui(device.devEui)
     if (devEui === undefined)
@@ -289,26 +269,4 @@ async function findSibling({ trx }: Unit, row: DeviceRow, applicationId: string)
     .where('removed_at', 'is', null)
     .executeTakeFirst()
   return application?.id
-}
-
-function mergeSeen(one: DeviceSeen, other: DeviceSeen): DeviceSeen {
-  const [older, newer] = other.lastSeenAtMs >= one.lastSeenAtMs ? [one, other] : [other, one]
-  return { ...older, ...newer }
-}
-
-async function writeSeen(store: Store, batch: readonly (readonly [string, DeviceSeen])[]): Promise<void> {
-  const values = batch.map(
-    ([devEui, { lastSeenAtMs, batteryLevel, margin }]) =>
-      sql`(cast(${devEui} as text), cast(${Math.trunc(lastSeenAtMs)} as bigint),
-        cast(${batteryLevel ?? null} as double precision), cast(${margin ?? null} as double precision))`,
-  )
-  const update = sql`
-    with seen (dev_eui, at, battery_level, margin) as (values ${sql.join(values)})
-    update devices set last_seen_at = seen.at,
-      battery_level = coalesce(seen.battery_level, devices.battery_level),
-      margin = coalesce(seen.margin, devices.margin)
-    from seen
-    where devices.dev_eui = seen.dev_eui and (devices.last_seen_at is null or devices.last_seen_at <= seen.at)
-  `
-  await store.note((db) => update.execute(db))
 }

@@ -18,6 +18,11 @@ export interface DevicePlace {
   readonly isDisabled: boolean
   /** Whether events of the device get tags. */
   readonly hasTags: boolean
+  /**
+   * The device profile that applies: the device names its id, and it belongs to the device's
+   * organization.
+   */
+  readonly profileId?: string
 }
 
 /**
@@ -144,7 +149,13 @@ function deviceFinder(db: Store['db']): (devEui: string) => Promise<DevicePlace 
   const compiled = db
     .selectFrom('devices')
     .innerJoin('applications', 'applications.id', 'devices.application_id')
+    .leftJoin('device_profiles', (join) =>
+      join
+        .onRef('device_profiles.id', '=', 'devices.device_profile_id')
+        .onRef('device_profiles.organization_id', '=', 'devices.organization_id'),
+    )
     .select(['applications.id', 'applications.uuid', 'devices.organization_id', 'devices.is_disabled'])
+    .select('device_profiles.id as profile_id')
     .select(sql<number>`case when devices.tags = '{}' then 0 else 1 end`.as('has_tags'))
     .where('devices.dev_eui', '=', '')
     .where('applications.removed_at', 'is', null)
@@ -159,6 +170,7 @@ function deviceFinder(db: Store['db']): (devEui: string) => Promise<DevicePlace 
         organizationId: String(row.organization_id),
         isDisabled: row.is_disabled === 1,
         hasTags: row.has_tags === 1,
+        ...(row.profile_id === null ? {} : { profileId: row.profile_id }),
       }
     )
   }

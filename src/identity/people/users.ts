@@ -1,9 +1,11 @@
 /** The users of a deployment: made, changed, listed and removed. */
 import { findOrganization } from '../tenants/organizations.ts'
 import type { Selectable } from 'kysely'
+import { columnsOf } from '../tenants/members.ts'
 import type { MemberRoles } from '../tenants/members.ts'
 import type { Asker } from './hash-turns.ts'
 import type { PasswordHasher } from './password-hasher.ts'
+import { tellKeysOfMaker } from '../store/keys-of-maker.ts'
 import { listPage } from '../store/list-page.ts'
 import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Listed, Page, Refusal, Result } from '../store/result.ts'
@@ -197,9 +199,7 @@ async function insertUser(unit: Unit, user: NewUser, passwordHash: string): Prom
       .values({
         organization_id: organizationRowId,
         user_id: id,
-        is_admin: Number(roles.isAdmin),
-        is_device_admin: Number(roles.isDeviceAdmin),
-        is_gateway_admin: Number(roles.isGatewayAdmin),
+        ...columnsOf(roles),
         created_at: nowMs,
         updated_at: nowMs,
       })
@@ -243,7 +243,9 @@ async function updateUser(unit: Unit, id: string, fields: Partial<UserFields>): 
     .where('id', '=', row.id)
     .execute()
   await audit('user.updated', id, null, { email: after.email, isAdmin: after.isAdmin, isActive: after.isActive })
-  if (before.isAdmin !== after.isAdmin || before.isActive !== after.isActive) emit({ kind: 'user_changed', userId: id })
+  if (before.isAdmin === after.isAdmin && before.isActive === after.isActive) return done
+  emit({ kind: 'user_changed', userId: id })
+  await tellKeysOfMaker(unit, id)
   return done
 }
 
@@ -260,6 +262,9 @@ async function removeUser(unit: Unit, id: string): Promise<Result<void>> {
   for (const table of ['broker_tokens', 'recovery_codes', 'second_factors', 'members'] as const) {
     await trx.deleteFrom(table).where('user_id', '=', row.id).execute()
   }
+  // The keys stay with their organizations. Another admin may take them over.
+  await tellKeysOfMaker(unit, id)
+  await trx.updateTable('api_keys').set({ maker_user_id: null }).where('maker_user_id', '=', row.id).execute()
   await trx.deleteFrom('users').where('id', '=', row.id).execute()
   await audit('user.removed', id, null, { email: row.email })
   emit({ kind: 'user_changed', userId: id })

@@ -10,12 +10,24 @@ import type { Change } from '../store/changes.ts'
 import { RegistryUnavailableError } from '../store/registry-unavailable.ts'
 import type { Schema } from '../store/schema.ts'
 
-/** Tells other processes that there are changes, sooner than they would ask. */
+/**
+ * Tells other processes of changes sooner than they would ask, and while they can't ask: a process
+ * that alone is cut from the database hears of a revocation.
+ */
 export interface ChangeFeed {
-  /** Is called when changes up to this number are committed. */
-  committed(number: number): void
-  /** Calls the listener when there may be changes. Returns the function that ends this. */
-  subscribe(listener: () => void): () => void
+  /** Is called with the row of each transaction of this process, once it is committed. */
+  committed(row: FedRow): void
+  /** Calls the listener with the rows of other processes. Returns the function that ends this. */
+  subscribe(listener: (row: FedRow) => void): () => void
+}
+
+/** A row of the outbox on its way to other processes: JSON has a form for it. */
+export interface FedRow {
+  /** The row before it. */
+  readonly previous: Place
+  readonly own: Place
+  /** JSON. */
+  readonly content: string
 }
 
 /** How often the outbox is asked for changes of other processes. */
@@ -39,8 +51,8 @@ const TRUSTED_MS = 60_000
 /** After so long without an answer the process says that the database is away. */
 const UNREACHABLE_MS = 3_000
 
-/** A row that is known to be told. */
-interface Place {
+/** A row of the outbox. */
+export interface Place {
   readonly number: number
   readonly id: string
 }
@@ -91,7 +103,7 @@ export class Outbox {
     this.#last = await this.#newest()
     this.#heardAtMs = clock.steady()
     this.#prunedAtMs = clock.steady()
-    this.#unsubscribe = feed?.subscribe(() => this.#hinted())
+    this.#unsubscribe = feed?.subscribe((row) => this.#fed(row))
     this.#schedule()
   }
 
@@ -127,7 +139,8 @@ export class Outbox {
 
   /** Tells of the changes of a transaction that was committed, and of all before. */
   committed({ asked, others, own, changes }: Written): void {
-    this.#options.feed?.committed(own.number)
+    const { number, id } = others.at(-1) ?? asked
+    this.#options.feed?.committed({ previous: { number, id }, own, content: JSON.stringify(changes) })
     // A question meanwhile may have told it already.
     if (this.#last.number >= own.number) return
     if (isWhole(asked, others)) this.#tellRows(others)
@@ -172,7 +185,11 @@ export class Outbox {
     for (const change of changes) this.#options.tell(change)
   }
 
-  #hinted(): void {
+  /** Tells a row that follows the last one; for others, and to be sure, the database is asked. */
+  #fed({ previous, own, content }: FedRow): void {
+    const last = this.#last
+    const isNext = previous.number === last.number && previous.id === last.id && own.number > last.number
+    if (isNext) this.#tell(own, changesIn(content))
     this.#isHinted = true
     this.#begin()
   }
@@ -230,6 +247,7 @@ const nowByDatabase = sql<number>`cast(extract(epoch from clock_timestamp()) * 1
 const KINDS: Readonly<Record<Change['kind'], true>> = {
   user_changed: true,
   member_added: true,
+  member_changed: true,
   member_removed: true,
   organization_removed: true,
   organization_bounds_changed: true,
@@ -242,6 +260,11 @@ const KINDS: Readonly<Record<Change['kind'], true>> = {
   devices_changed: true,
   token_revoked: true,
   service_credential_revoked: true,
+  api_key_revoked: true,
+  api_key_changed: true,
+  webhook_changed: true,
+  device_profile_changed: true,
+  registration_rules_changed: true,
   signing_key_rotated: true,
   resynchronized: true,
 }

@@ -133,6 +133,95 @@ const tablesOfChanges = [
   `insert into outbox (id, content, told_at) values (gen_random_uuid()::text, '[]', 0)`,
 ]
 
+/** As SQLite's version 10. */
+const scopesOfTokens = [
+  `alter table broker_tokens add column scope text collate "C"`,
+  `alter table broker_tokens add column api_key_id text collate "C"`,
+  `create index broker_tokens_api_key on broker_tokens (api_key_id) where api_key_id is not null`,
+  `alter table members add column is_read_only integer not null default 0`,
+]
+
+/** As SQLite's version 11. */
+const keysOfPrograms = [
+  `create table api_keys (
+    id text collate "C" primary key, organization_id bigint references organizations (id), name text collate "C" not null,
+    name_key text collate "C" not null, rights text collate "C" not null, scope text collate "C",
+    secret_hash text collate "C" not null, old_secret_hash text collate "C", old_secret_until bigint,
+    generation integer not null, expires_at bigint, maker_user_id bigint references users (id), created_at bigint not null,
+    rotated_at bigint, last_used_at bigint, last_used_address text collate "C")`,
+  `create unique index api_keys_name on api_keys (coalesce(organization_id, 0), name_key)`,
+  `create index api_keys_maker on api_keys (maker_user_id)`,
+  `alter table broker_tokens add column api_key_generation integer`,
+  `alter table audit_entries add column actor_api_key_id text collate "C"`,
+]
+
+/** Webhooks, to which events go out. */
+const tableOfWebhooks = [
+  `create table webhooks (
+    id text collate "C" primary key, organization_id bigint not null references organizations (id),
+    name text collate "C" not null, sort_key text collate "C" not null, settings text collate "C" not null,
+    headers text collate "C" not null, secrets text collate "C" not null, generation bigint not null,
+    start_at bigint not null, reach_at bigint not null, paused_at bigint, pause_code text collate "C" not null,
+    pause_reason text collate "C" not null, created_at bigint not null, updated_at bigint not null)`,
+  `create index webhooks_organization on webhooks (organization_id, sort_key)`,
+]
+
+/** The state of each device, as SQLite's version 13. */
+const statesOfDevices = [
+  `alter table devices add column state text collate "C" not null default 'NEVER_HEARD'`,
+  `alter table devices add column state_since_at bigint`,
+  `alter table devices add column state_due_at bigint`,
+  `alter table devices add column untold_changes integer not null default 0`,
+  `alter table devices add column is_battery_low integer not null default 0`,
+  `alter table devices add column is_signal_weak integer not null default 0`,
+  `alter table devices add column is_losing_frames integer not null default 0`,
+  `alter table devices add column interval_seconds double precision`,
+  `alter table devices add column loss_percent double precision`,
+  `alter table devices add column rssi double precision`,
+  `alter table devices add column snr double precision`,
+  `update devices set state = 'ON_TIME', state_since_at = last_seen_at, state_due_at = last_seen_at
+    where last_seen_at is not null`,
+  `create index devices_state_due on devices (state_due_at) where state_due_at is not null`,
+  `create index devices_untold on devices (id) where untold_changes > 0`,
+]
+
+/** Device profiles, and the versions of their codecs. */
+const profilesOfDevices = [
+  `create table device_profiles (
+    id text collate "C" primary key, organization_id bigint not null references organizations (id),
+    name text collate "C" not null, sort_key text collate "C" not null, search_text text collate "C" not null,
+    settings text collate "C" not null, payload_codec text collate "C" not null, codec_version integer not null,
+    size bigint not null, created_at bigint not null, updated_at bigint not null,
+    payload_decoder_script text collate "C" not null, payload_encoder_script text collate "C" not null,
+    test_vectors text collate "C" not null)`,
+  `create unique index device_profiles_name on device_profiles (organization_id, name)`,
+  `create index device_profiles_order on device_profiles (organization_id, sort_key, id)`,
+  `create table device_profile_versions (
+    profile_id text collate "C" not null references device_profiles (id) on delete cascade, version integer not null,
+    organization_id bigint not null, payload_codec text collate "C" not null, size bigint not null,
+    actor_user_id text collate "C", actor_api_key_id text collate "C", created_at bigint not null,
+    payload_decoder_script text collate "C" not null, payload_encoder_script text collate "C" not null,
+    primary key (profile_id, version))`,
+  `create index device_profile_versions_organization on device_profile_versions (organization_id)`,
+  `create index devices_profile on devices (device_profile_id, organization_id)`,
+]
+
+/** How the events of an application go out, and who encodes its commands. */
+const shapesOfApplications = [
+  `alter table applications add column event_shape text collate "C" not null default ''`,
+  `alter table applications add column object_commands text collate "C" not null default ''`,
+]
+
+/** Rules by which devices that wait are registered. */
+const rulesOfRegistration = [
+  `create table registration_rules (
+    id text collate "C" primary key, organization_id bigint not null references organizations (id),
+    application_id bigint not null references applications (id), number integer not null,
+    settings text collate "C" not null, created_at bigint not null)`,
+  `create index registration_rules_organization on registration_rules (organization_id, number)`,
+  `create index registration_rules_application on registration_rules (application_id)`,
+]
+
 /** All steps of PostgreSQL, in order. The first one has the schema of SQLite's version 9. */
 export const postgresMigrations: readonly Migration[] = [
   {
@@ -140,6 +229,48 @@ export const postgresMigrations: readonly Migration[] = [
     async up(trx) {
       const all = [...tablesOfTenants, ...tablesOfDevices, ...tablesOfAccess, ...tablesOfAudit, ...tablesOfChanges]
       for (const statement of all) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 2,
+    async up(trx) {
+      for (const statement of scopesOfTokens) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 3,
+    async up(trx) {
+      for (const statement of keysOfPrograms) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 4,
+    async up(trx) {
+      for (const statement of tableOfWebhooks) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 5,
+    async up(trx) {
+      for (const statement of statesOfDevices) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 6,
+    async up(trx) {
+      for (const statement of profilesOfDevices) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 7,
+    async up(trx) {
+      for (const statement of shapesOfApplications) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 8,
+    async up(trx) {
+      for (const statement of rulesOfRegistration) await sql.raw(statement).execute(trx)
     },
   },
 ]

@@ -39,7 +39,7 @@ export function createPostgresStore(db: Kysely<Schema>, clock: Pick<Clock, 'now'
       inTurn(async () => {
         const { outcome, written } = await locked('changes', async (trx) => {
           const emitted: Change[] = []
-          const done = await work(unitOf(trx, clock.now(), actor, emitted))
+          const done = await work(unitOf(trx, clock, actor, emitted))
           return { outcome: done, written: emitted.length === 0 ? undefined : await outbox.write(trx, emitted) }
         })
         if (written !== undefined) outbox.committed(written)

@@ -52,7 +52,8 @@ export async function writeAuditEntry(
     .insertInto('audit_entries')
     .values({
       at: nowMs,
-      actor_user_id: actor.isOperator === true ? null : actor.userId,
+      actor_user_id: actor.isOperator === true || actor.apiKey !== undefined ? null : actor.userId,
+      actor_api_key_id: actor.apiKey?.id ?? null,
       is_operator: Number(actor.isOperator === true),
       is_of_console: Number(deed.detail['isOfConsole'] === true),
       organization_id: deed.organizationId,

@@ -44,6 +44,7 @@ test('who did what is noted with the change, newest first, and seen by those who
       atMs: testStartMs,
       actor: 'user',
       actorUserId: userId,
+      actorApiKeyId: null,
       action: 'organization.updated',
       subject: own,
       organizationId: own,

@@ -17,9 +17,11 @@ export interface AuditEntry extends Deed {
    * The operator of the machine acts by the command line, the service by itself. In entries of
    * older versions, `service` stands for both.
    */
-  readonly actor: 'user' | 'operator' | 'service'
+  readonly actor: 'user' | 'operator' | 'service' | 'apiKey'
   /** `null` unless the actor is a user. */
   readonly actorUserId: string | null
+  /** `null` unless the actor is an API key. */
+  readonly actorApiKeyId: string | null
 }
 
 /** A page of the audit. */
@@ -92,12 +94,19 @@ export function createAudit(store: Store): Audit & { prune(): Promise<void> } {
   }
 }
 
+function actorOf(row: Selectable<Schema['audit_entries']>): AuditEntry['actor'] {
+  if (row.is_operator === 1) return 'operator'
+  if (row.actor_api_key_id !== null) return 'apiKey'
+  return row.actor_user_id === null ? 'service' : 'user'
+}
+
 function entryOf(row: Selectable<Schema['audit_entries']>): AuditEntry {
   return {
     id: String(row.id),
     atMs: row.at,
-    actor: row.is_operator === 1 ? 'operator' : row.actor_user_id === null ? 'service' : 'user',
+    actor: actorOf(row),
     actorUserId: row.actor_user_id,
+    actorApiKeyId: row.actor_api_key_id,
     action: row.action,
     subject: row.subject,
     organizationId: row.organization_id,

@@ -8,7 +8,12 @@ export type Change =
    * or it was signed out everywhere.
    */
   | { readonly kind: 'user_changed'; readonly userId: string }
-  | { readonly kind: 'member_added' | 'member_removed'; readonly organizationId: string; readonly userId: string }
+  | {
+      /** `member_changed`: the roles of the member may be other ones. */
+      readonly kind: 'member_added' | 'member_changed' | 'member_removed'
+      readonly organizationId: string
+      readonly userId: string
+    }
   | { readonly kind: 'organization_removed'; readonly organizationId: string }
   /** Has all overrides of the organization, also those that stayed. */
   | {
@@ -31,6 +36,17 @@ export type Change =
   | { readonly kind: 'devices_changed'; readonly devEuis: readonly string[] }
   | { readonly kind: 'token_revoked'; readonly tokenId: string }
   | { readonly kind: 'service_credential_revoked'; readonly id: string }
+  /**
+   * The key was revoked; or its rights, restriction, expiry or secret changed, or its maker, or the
+   * roles of its maker.
+   */
+  | { readonly kind: 'api_key_revoked' | 'api_key_changed'; readonly apiKeyId: string }
+  /** The webhook was created, changed, paused, resumed or removed. */
+  | { readonly kind: 'webhook_changed'; readonly webhookId: string; readonly organizationId: string }
+  /** The device profile was created, changed or removed. */
+  | { readonly kind: 'device_profile_changed'; readonly profileId: string; readonly organizationId: string }
+  /** A registration rule of the organization was made or removed. */
+  | { readonly kind: 'registration_rules_changed'; readonly organizationId: string }
   /** Tokens are signed with another key from now on. */
   | { readonly kind: 'signing_key_rotated'; readonly kid: string }
   /**

@@ -1,6 +1,6 @@
 /** How each list of the registry is searched, counted and cut into pages. */
 import { sql } from 'kysely'
-import type { Kysely, SelectQueryBuilder } from 'kysely'
+import type { RawBuilder, SelectQueryBuilder } from 'kysely'
 import { boundedPage } from './result.ts'
 import type { Listed, Page, Viewer } from './result.ts'
 import type { Schema } from './schema.ts'
@@ -38,11 +38,13 @@ export async function listPage<Tables extends keyof Schema, Row, Item>(
   return { totalCount: count, items: rows.map((row) => itemOf(row as Row)) }
 }
 
-/** The ids of the organizations of which the viewer is a member, as a part of a query. */
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- the query builder's type
-export function organizationsOf(db: Kysely<Schema>, viewer: Viewer) {
-  return db
-    .selectFrom('members')
-    .select('organization_id')
-    .where('user_id', '=', parseId(viewer.userId) ?? 0)
+/**
+ * The ids of the organizations of which the viewer is a member, as a part of a query; for an API
+ * key, its organization.
+ */
+export function organizationsOf({ userId, apiKey }: Viewer): RawBuilder<number> {
+  if (apiKey === undefined) {
+    return sql<number>`(select organization_id from members where user_id = ${parseId(userId) ?? 0})`
+  }
+  return sql<number>`(select id from organizations where id = ${parseId(apiKey.organizationId ?? '') ?? 0})`
 }

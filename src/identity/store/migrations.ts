@@ -230,6 +230,99 @@ const holdersOfAudit = [
   end`,
 ]
 
+/**
+ * The scopes of broker-access tokens, the API keys that they were made by, and members who only
+ * read. A token without a scope has no limit.
+ */
+const scopesOfTokens = [
+  `alter table broker_tokens add column scope text`,
+  `alter table broker_tokens add column api_key_id text`,
+  `create index broker_tokens_api_key on broker_tokens (api_key_id) where api_key_id is not null`,
+  `alter table members add column is_read_only integer not null default 0`,
+]
+
+/**
+ * API keys, and their names in the audit. A key whose maker was removed has none. Tokens of a key
+ * are good for the generation of the key in which they were made.
+ */
+const keysOfPrograms = [
+  `create table api_keys (
+    id text primary key, organization_id integer references organizations (id), name text not null, name_key text not null,
+    rights text not null, scope text, secret_hash text not null, old_secret_hash text, old_secret_until bigint,
+    generation integer not null, expires_at bigint, maker_user_id integer references users (id), created_at bigint not null,
+    rotated_at bigint, last_used_at bigint, last_used_address text)`,
+  `create unique index api_keys_name on api_keys (coalesce(organization_id, 0), name_key)`,
+  `create index api_keys_maker on api_keys (maker_user_id)`,
+  `alter table broker_tokens add column api_key_generation integer`,
+  `alter table audit_entries add column actor_api_key_id text`,
+]
+
+/** Webhooks, to which events go out. Their headers and secrets are kept as they are. */
+const tableOfWebhooks = [
+  `create table webhooks (
+    id text primary key, organization_id integer not null references organizations (id), name text not null,
+    sort_key text not null, settings text not null, headers text not null, secrets text not null,
+    generation integer not null, start_at bigint not null, reach_at bigint not null, paused_at bigint,
+    pause_code text not null, pause_reason text not null, created_at bigint not null, updated_at bigint not null)`,
+  `create index webhooks_organization on webhooks (organization_id, sort_key)`,
+]
+
+/**
+ * The state of each device. A device that was heard before counts as on time, until its state is
+ * looked at for the first time.
+ */
+const statesOfDevices = [
+  `alter table devices add column state text not null default 'NEVER_HEARD'`,
+  `alter table devices add column state_since_at bigint`,
+  `alter table devices add column state_due_at bigint`,
+  `alter table devices add column untold_changes integer not null default 0`,
+  `alter table devices add column is_battery_low integer not null default 0`,
+  `alter table devices add column is_signal_weak integer not null default 0`,
+  `alter table devices add column is_losing_frames integer not null default 0`,
+  `alter table devices add column interval_seconds real`,
+  `alter table devices add column loss_percent real`,
+  `alter table devices add column rssi real`,
+  `alter table devices add column snr real`,
+  `update devices set state = 'ON_TIME', state_since_at = last_seen_at, state_due_at = last_seen_at
+    where last_seen_at is not null`,
+  `create index devices_state_due on devices (state_due_at) where state_due_at is not null`,
+  `create index devices_untold on devices (id) where untold_changes > 0`,
+]
+
+/** Device profiles, and the versions of their codecs. Lists read no scripts: these come last. */
+const profilesOfDevices = [
+  `create table device_profiles (
+    id text primary key, organization_id integer not null references organizations (id), name text not null,
+    sort_key text not null, search_text text not null, settings text not null, payload_codec text not null,
+    codec_version integer not null, size integer not null, created_at bigint not null, updated_at bigint not null,
+    payload_decoder_script text not null, payload_encoder_script text not null, test_vectors text not null)`,
+  `create unique index device_profiles_name on device_profiles (organization_id, name)`,
+  `create index device_profiles_order on device_profiles (organization_id, sort_key, id)`,
+  `create table device_profile_versions (
+    profile_id text not null references device_profiles (id) on delete cascade, version integer not null,
+    organization_id integer not null, payload_codec text not null, size integer not null, actor_user_id text,
+    actor_api_key_id text, created_at bigint not null, payload_decoder_script text not null,
+    payload_encoder_script text not null, primary key (profile_id, version))`,
+  `create index device_profile_versions_organization on device_profile_versions (organization_id)`,
+  `create index devices_profile on devices (device_profile_id, organization_id)`,
+]
+
+/** How the events of an application go out, and who encodes its commands. */
+const shapesOfApplications = [
+  `alter table applications add column event_shape text not null default ''`,
+  `alter table applications add column object_commands text not null default ''`,
+]
+
+/** Rules by which devices that wait are registered. */
+const rulesOfRegistration = [
+  `create table registration_rules (
+    id text primary key, organization_id integer not null references organizations (id),
+    application_id integer not null references applications (id), number integer not null,
+    settings text not null, created_at integer not null)`,
+  `create index registration_rules_organization on registration_rules (organization_id, number)`,
+  `create index registration_rules_application on registration_rules (application_id)`,
+]
+
 /** All steps of SQLite, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -286,6 +379,48 @@ export const allMigrations: readonly Migration[] = [
     version: 9,
     async up(trx) {
       for (const statement of holdersOfAudit) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 10,
+    async up(trx) {
+      for (const statement of scopesOfTokens) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 11,
+    async up(trx) {
+      for (const statement of keysOfPrograms) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 12,
+    async up(trx) {
+      for (const statement of tableOfWebhooks) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 13,
+    async up(trx) {
+      for (const statement of statesOfDevices) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 14,
+    async up(trx) {
+      for (const statement of profilesOfDevices) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 15,
+    async up(trx) {
+      for (const statement of shapesOfApplications) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 16,
+    async up(trx) {
+      for (const statement of rulesOfRegistration) await sql.raw(statement).execute(trx)
     },
   },
 ]

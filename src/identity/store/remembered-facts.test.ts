@@ -21,9 +21,11 @@ function open() {
   const facts: Required<RememberedFacts> = {
     user: memory('user'),
     access: memory('access'),
+    apiKey: memory('apiKey'),
     application: memory('application'),
     applicationIds: memory('applicationIds'),
     device: memory('device'),
+    deviceProfile: memory('deviceProfile'),
     place: memory('place'),
   }
   const changes = createChanges(assert.ifError)
@@ -54,7 +56,10 @@ const TABLE: readonly (readonly [Change, readonly string[]])[] = [
   [{ kind: 'device_changed', ...device }, ['device eui', 'place eui']],
   [{ kind: 'device_removed', ...device }, ['device eui', 'place eui']],
   [{ kind: 'devices_changed', devEuis: ['e1', 'e2'] }, ['device e1', 'place e1', 'device e2', 'place e2']],
+  [{ kind: 'device_profile_changed', profileId: 'p', organizationId: '7' }, ['deviceProfile p']],
   [{ kind: 'service_credential_revoked', id: 'c' }, []],
+  [{ kind: 'api_key_revoked', apiKeyId: 'k' }, ['apiKey k']],
+  [{ kind: 'api_key_changed', apiKeyId: 'k' }, ['apiKey k']],
 ]
 
 for (const [change, expected] of TABLE) {

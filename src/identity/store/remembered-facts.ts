@@ -16,6 +16,8 @@ export interface RememberedFacts {
   readonly user?: Forgetful
   /** How a user stands towards an organization, and a token towards both, by token id. */
   readonly access?: Forgetful
+  /** How an API key stands, by its id. */
+  readonly apiKey?: Forgetful
   /** An application with its organization and its codec, by application id. */
   readonly application?: Forgetful
   /** The ids of an organization's applications, by organization id: sets that callers keep. */
@@ -24,6 +26,8 @@ export interface RememberedFacts {
   }
   /** A device with its variables and tags, by DevEUI. */
   readonly device?: Forgetful
+  /** A device profile, by its id. */
+  readonly deviceProfile?: Forgetful
   /** The application of a device, by DevEUI; devices of one application are a group. */
   readonly place?: Forgetful & { forgetGroup(applicationId: string): void }
 }
@@ -33,13 +37,15 @@ export function forgetOnChange(changes: Changes, facts: RememberedFacts): () => 
   return changes.subscribe((change) => apply(change, facts))
 }
 
-function apply(change: Change, { user, access, application, applicationIds, device, place }: RememberedFacts): void {
+function apply(change: Change, facts: RememberedFacts): void {
+  const { user, access, apiKey, application, applicationIds, device, deviceProfile, place } = facts
   switch (change.kind) {
     case 'user_changed':
       user?.forget(change.userId)
       access?.forgetAll()
       return
     case 'member_added':
+    case 'member_changed':
     case 'member_removed':
       access?.forgetAll()
       return
@@ -83,11 +89,26 @@ function apply(change: Change, { user, access, application, applicationIds, devi
     case 'service_credential_revoked':
       // Nothing is remembered of service credentials: each use asks the registry.
       return
+    case 'api_key_revoked':
+    case 'api_key_changed':
+      apiKey?.forget(change.apiKeyId)
+      return
+    case 'webhook_changed':
+      // The part that runs webhooks follows them itself.
+      return
+    case 'device_profile_changed':
+      deviceProfile?.forget(change.profileId)
+      return
+    case 'registration_rules_changed':
+      // The part that applies the rules follows them itself.
+      return
     case 'signing_key_rotated':
       // The key ring follows the keys itself.
       return
     case 'resynchronized':
-      for (const memory of [user, access, application, applicationIds, device, place]) memory?.forgetAll()
+      for (const memory of [user, access, apiKey, application, applicationIds, device, deviceProfile, place]) {
+        memory?.forgetAll()
+      }
       return
   }
 }

@@ -1,6 +1,8 @@
 /**
  * The outcomes of questions and changes to the registry: results and refusals, and pages of lists.
  */
+import type { ApiKeyRight, MakerRoles } from './api-key-rights.ts'
+import type { Reach } from './reach.ts'
 
 /** The part of a list that is asked for. */
 export interface Page {
@@ -34,6 +36,23 @@ export interface Viewer {
    * directory.
    */
   readonly isOperator?: boolean
+  /**
+   * The API key that reads. `userId` is then its maker, and `isAdmin` is true for a key of the
+   * whole deployment alone. The key sees what belongs to its organization, within its reach.
+   */
+  readonly apiKey?: ViewingKey
+}
+
+/** An API key, as far as its rights are concerned. */
+export interface ViewingKey {
+  readonly id: string
+  /** `null` for a key of the whole deployment. */
+  readonly organizationId: string | null
+  readonly rights: readonly ApiKeyRight[]
+  /** Undefined: no restriction. */
+  readonly scope: Reach | undefined
+  /** How its maker stands towards the organization now. */
+  readonly makerRoles: MakerRoles
 }
 
 /** The author of a change, for the audit. A `userId` of `null` is the service itself. */
@@ -43,6 +62,8 @@ export interface Actor {
    * True when the machine's operator acts in the user's place. The audit then names the operator.
    */
   readonly isOperator?: boolean
+  /** The API key that acts. The audit then names the key, and not its maker. */
+  readonly apiKey?: { readonly id: string }
 }
 
 /** The kind of a refusal, named like the gRPC codes that the HTTP interface answers with. */

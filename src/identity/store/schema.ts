@@ -17,6 +17,7 @@ export interface Schema {
   readonly service_credentials: ServiceCredentialsTable
   readonly network_servers: NetworkServersTable
   readonly metrics_tokens: MetricsTokensTable
+  readonly api_keys: ApiKeysTable
   readonly broker_tokens: BrokerTokensTable
   readonly signing_keys: SigningKeysTable
   readonly second_factors: SecondFactorsTable
@@ -25,10 +26,89 @@ export interface Schema {
   readonly audit_holders: AuditHoldersTable
   readonly outbox: OutboxTable
   readonly login_failures: LoginFailuresTable
+  readonly webhooks: WebhooksTable
+  readonly device_profiles: DeviceProfilesTable
+  readonly device_profile_versions: DeviceProfileVersionsTable
+  readonly registration_rules: RegistrationRulesTable
 }
 
 interface NetworkServersTable {
   readonly name: string
+  readonly settings: string
+  readonly created_at: number
+}
+
+interface WebhooksTable {
+  readonly id: string
+  readonly organization_id: number
+  readonly name: string
+  /** `name`, folded. */
+  readonly sort_key: string
+  /** `WebhookSettings` without the name. */
+  readonly settings: string
+  /** Header fields by name in lower case. The values are secret. */
+  readonly headers: string
+  /** A list of `WebhookSecret`, the current one first. */
+  readonly secrets: string
+  /** Grows with each replay. */
+  readonly generation: number
+  /** Events from this time on are sent. */
+  readonly start_at: number
+  /** Applications that were chosen later are read from this time on. */
+  readonly reach_at: number
+  readonly paused_at: number | null
+  /** Empty while the webhook runs. */
+  readonly pause_code: string
+  readonly pause_reason: string
+  readonly created_at: number
+  readonly updated_at: number
+}
+
+interface DeviceProfilesTable {
+  readonly id: string
+  readonly organization_id: number
+  readonly name: string
+  /** `name`, folded. */
+  readonly sort_key: string
+  /** Name, vendor and model, folded. */
+  readonly search_text: string
+  /** `ListedProfileFields` without the name and the codec. */
+  readonly settings: string
+  readonly payload_codec: string
+  /** The number of the newest row in `device_profile_versions`. */
+  readonly codec_version: number
+  /** Characters of the settings, the scripts and the vectors. */
+  readonly size: number
+  readonly created_at: number
+  readonly updated_at: number
+  readonly payload_decoder_script: string
+  readonly payload_encoder_script: string
+  /** A list of `TestVector`. */
+  readonly test_vectors: string
+}
+
+/** The codecs that a profile has and had, the present one included. */
+interface DeviceProfileVersionsTable {
+  readonly profile_id: string
+  readonly version: number
+  readonly organization_id: number
+  readonly payload_codec: string
+  /** Characters of the scripts. */
+  readonly size: number
+  readonly actor_user_id: string | null
+  readonly actor_api_key_id: string | null
+  readonly created_at: number
+  readonly payload_decoder_script: string
+  readonly payload_encoder_script: string
+}
+
+interface RegistrationRulesTable {
+  readonly id: string
+  readonly organization_id: number
+  readonly application_id: number
+  /** Orders the rules of an organization that were made at the same time. */
+  readonly number: number
+  /** `RegistrationRuleSettings`. */
   readonly settings: string
   readonly created_at: number
 }
@@ -42,6 +122,33 @@ interface MetricsTokensTable {
   readonly token_hash: string
   readonly created_at: number
   readonly last_used_at: number | null
+}
+
+interface ApiKeysTable {
+  readonly id: string
+  /** `null` for a key of the whole deployment. */
+  readonly organization_id: number | null
+  readonly name: string
+  /** `name`, folded: unique among the keys of one owner. */
+  readonly name_key: string
+  /** A list of `ApiKeyRight` in JSON. */
+  readonly rights: string
+  /** A `Scope` in JSON; `null` for no restriction. */
+  readonly scope: string | null
+  /** SHA-256 in hexadecimal. */
+  readonly secret_hash: string
+  /** The secret before the last rotation; good until `old_secret_until`. */
+  readonly old_secret_hash: string | null
+  readonly old_secret_until: number | null
+  /** Raising it ends the broker-access tokens that the key made before. */
+  readonly generation: number
+  readonly expires_at: number | null
+  /** `null` when that user was removed. */
+  readonly maker_user_id: number | null
+  readonly created_at: number
+  readonly rotated_at: number | null
+  readonly last_used_at: number | null
+  readonly last_used_address: string | null
 }
 
 interface SchemaVersionsTable {
@@ -103,6 +210,7 @@ interface MembersTable {
   readonly is_admin: number
   readonly is_device_admin: number
   readonly is_gateway_admin: number
+  readonly is_read_only: Generated<number>
   readonly created_at: number
   readonly updated_at: number
 }
@@ -121,6 +229,8 @@ interface ApplicationsTable {
   readonly payload_codec: string
   readonly payload_encoder_script: string
   readonly payload_decoder_script: string
+  readonly event_shape: string
+  readonly object_commands: string
   readonly device_count: number
   readonly removed_at: number | null
   readonly created_at: number
@@ -148,6 +258,23 @@ interface DevicesTable {
   readonly last_seen_at: number | null
   readonly battery_level: number | null
   readonly margin: number | null
+  /** A `DeviceState`. */
+  readonly state: Generated<string>
+  readonly state_since_at: number | null
+  /**
+   * When the state is looked at next; `null` for a device that was never heard. It may be earlier
+   * than needed, so that a sign of life need not move it.
+   */
+  readonly state_due_at: number | null
+  /** The changes of the state and its flags that nobody was told of. */
+  readonly untold_changes: Generated<number>
+  readonly is_battery_low: Generated<number>
+  readonly is_signal_weak: Generated<number>
+  readonly is_losing_frames: Generated<number>
+  readonly interval_seconds: number | null
+  readonly loss_percent: number | null
+  readonly rssi: number | null
+  readonly snr: number | null
   readonly created_at: number
   readonly updated_at: number
 }
@@ -176,6 +303,12 @@ interface BrokerTokensTable {
   readonly expires_at: number
   readonly last_used_at: number | null
   readonly is_of_console: number
+  /** A `Scope` in JSON; `null` for no limit. */
+  readonly scope: string | null
+  /** The API key that made the token; `null` for a token that a person made. */
+  readonly api_key_id: string | null
+  /** The generation of the API key in which it made the token. */
+  readonly api_key_generation: Generated<number | null>
 }
 
 interface SigningKeysTable {
@@ -209,6 +342,8 @@ interface AuditEntriesTable {
   readonly at: number
   /** `null` for the service, and for the operator of the machine. */
   readonly actor_user_id: string | null
+  /** The API key that acted; `null` for all other actors. */
+  readonly actor_api_key_id: Generated<string | null>
   readonly is_operator: number
   readonly is_of_console: number
   readonly action: string

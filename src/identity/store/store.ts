@@ -10,6 +10,8 @@ import type { Schema } from './schema.ts'
 export interface Unit {
   readonly trx: Transaction<Schema>
   readonly nowMs: number
+  /** The same by the clock that stamps events. */
+  readonly nowOfEventsMs: number
   /**
    * Notes the deed in the audit, in the same transaction, and returns the id of the entry. A deed
    * of several transactions has one entry: each later transaction gives the `entryId` that the
@@ -27,10 +29,19 @@ export interface Unit {
   readonly emit: (change: Change) => void
 }
 
+/** The clocks of a registry. */
+export interface RegistryClock extends Pick<Clock, 'now' | 'steady'> {
+  /**
+   * The time of day by the clock that stamps events, ms since 1970, where that is not the clock of
+   * this process.
+   */
+  readonly nowOfEvents?: () => number
+}
+
 /** The tables, and the one way to change them. */
 export interface Store {
   readonly db: Kysely<Schema>
-  readonly clock: Pick<Clock, 'now' | 'steady'>
+  readonly clock: RegistryClock
   /** SQLite belongs to one process; several processes may share a PostgreSQL. */
   readonly dialect: 'sqlite' | 'postgres'
   /**
@@ -55,10 +66,12 @@ export interface Store {
 }
 
 /** The unit of a transaction; its changes go to `emitted`. */
-export function unitOf(trx: Transaction<Schema>, nowMs: number, actor: Actor, emitted: Change[]): Unit {
+export function unitOf(trx: Transaction<Schema>, clock: RegistryClock, actor: Actor, emitted: Change[]): Unit {
+  const nowMs = clock.now()
   return {
     trx,
     nowMs,
+    nowOfEventsMs: clock.nowOfEvents?.() ?? nowMs,
     audit: (action, subject, organizationId, detail, entryId) =>
       writeAuditEntry(trx, nowMs, actor, { action, subject, organizationId, detail: detail ?? {} }, entryId),
     emit: (change) => emitted.push(change),
@@ -73,7 +86,7 @@ export function createStore(db: Kysely<Schema>, clock: Store['clock'], emit: (ch
     dialect: 'sqlite',
     async change(actor, work) {
       const emitted: Change[] = []
-      const outcome = await db.transaction().execute((trx) => work(unitOf(trx, clock.now(), actor, emitted)))
+      const outcome = await db.transaction().execute((trx) => work(unitOf(trx, clock, actor, emitted)))
       for (const change of emitted) emit(change)
       return outcome
     },

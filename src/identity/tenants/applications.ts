@@ -5,6 +5,8 @@ import type { Selectable } from 'kysely'
 import { applicationIdOf, hasApplicationId, parseRequestedId } from '../store/application-ids.ts'
 import type { DeviceRemoval } from '../devices/device-removal.ts'
 import { listPage, organizationsOf } from '../store/list-page.ts'
+import { applicationsWithin } from '../store/reach.ts'
+import type { Reach } from '../store/reach.ts'
 import { alreadyExists, done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Listed, Page, Refusal, Result, Viewer } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
@@ -14,8 +16,28 @@ import { foldText, isLine, isName, isParagraph, parseId } from '../store/text-ru
 /** How an application's payloads are decoded and encoded. */
 export type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
 
+/** The spelling in which an application's events go out; empty for events as received. */
+export type EventShape = (typeof EVENT_SHAPES)[number]
+
+/**
+ * The encoder of a command's `object` where the application has no codec: nobody (empty), or its
+ * network server.
+ */
+export type ObjectCommands = (typeof OBJECT_COMMANDS)[number]
+
+const EVENT_SHAPES = ['', 'V3', 'V4', 'NORMALIZED'] as const
+const OBJECT_COMMANDS = ['', 'NETWORK_SERVER'] as const
+
 /** The fields of an application that may change. */
-export interface ApplicationFields {
+export interface ApplicationFields extends RequiredFields, DefaultedFields {}
+
+/** Fields that a new application may leave out: each is then empty. */
+interface DefaultedFields {
+  readonly eventShape: EventShape
+  readonly objectCommands: ObjectCommands
+}
+
+interface RequiredFields {
   readonly name: string
   readonly description: string
   readonly serviceProfileId: string
@@ -26,7 +48,7 @@ export interface ApplicationFields {
 }
 
 /** An application to be. It stays with its organization for life. */
-export interface NewApplication extends ApplicationFields {
+export interface NewApplication extends RequiredFields, Partial<DefaultedFields> {
   readonly organizationId: string
   /**
    * The id of the new application, for a network server that has ids of its own: a UUID in lower
@@ -37,7 +59,7 @@ export interface NewApplication extends ApplicationFields {
 }
 
 /** A group of devices that belong together. */
-export interface Application extends NewApplication {
+export interface Application extends ApplicationFields, Pick<NewApplication, 'organizationId'> {
   readonly id: string
   readonly createdAtMs: number
   readonly updatedAtMs: number
@@ -50,8 +72,8 @@ export type ListedApplication = Omit<Application, 'payloadEncoderScript' | 'payl
 export interface Applications {
   /**
    * The name is unique within the organization. Refusals: invalid_name, invalid_description,
-   * invalid_service_profile, invalid_payload_codec, invalid_payload_script, invalid_application_id,
-   * organization_not_found, application_exists.
+   * invalid_service_profile, invalid_payload_codec, invalid_event_shape, invalid_object_commands,
+   * invalid_payload_script, invalid_application_id, organization_not_found, application_exists.
    */
   create(application: NewApplication, actor: Actor): Promise<Result<{ readonly id: string }>>
   get(id: string): Promise<Application | undefined>
@@ -59,14 +81,16 @@ export interface Applications {
   update(id: string, fields: Partial<ApplicationFields>, actor: Actor): Promise<Result<void>>
   /** Removes it with its devices. Refusal: application_not_found. */
   remove(id: string, actor: Actor): Promise<Result<void>>
+  /** Whether a restricted credential reaches the application, or one of its devices. */
+  isWithin(id: string, reach: Reach): Promise<boolean>
   /** Sorted by name; `search` looks into name. */
   list(viewer: Viewer, page: Page & { readonly organizationId?: string }): Promise<Listed<ListedApplication>>
 }
 
 const MAXIMUM_NAME = 100
 const MAXIMUM_DESCRIPTION = 10_000
-/** In characters. The longest codec of a device maker has about half of it. */
-const MAXIMUM_SCRIPT = 65_536
+/** In characters. The longest codecs of device makers have more than half of it. */
+const MAXIMUM_SCRIPT = 524_288
 /** Applications that one statement reads. */
 const READ_BATCH = 50
 
@@ -89,12 +113,21 @@ export function createApplications(store: Store, removal: DeviceRemoval): Applic
       return outcome
     },
 
+    async isWithin(id, reach) {
+      const within = applicationsWithin(reach)
+      if (within === undefined) return true
+      const named = db.selectFrom('applications').select('id').where(hasApplicationId(id)).where(within)
+      return (await named.executeTakeFirst()) !== undefined
+    },
+
     async list(viewer, page) {
       let scope = db.selectFrom('applications').where('removed_at', 'is', null)
       if (page.organizationId !== undefined) {
         scope = scope.where('organization_id', '=', parseId(page.organizationId) ?? 0)
       }
-      const visible = viewer.isAdmin ? scope : scope.where('organization_id', 'in', organizationsOf(db, viewer))
+      if (!viewer.isAdmin) scope = scope.where('organization_id', 'in', organizationsOf(viewer))
+      const within = applicationsWithin(viewer.apiKey?.scope ?? {})
+      const visible = within === undefined ? scope : scope.where(within)
       const { totalCount, items } = await listPage(visible, page, {
         searched: 'sort_key',
         sorted: (rows) => rows.select('id').orderBy('sort_key').orderBy('id'),
@@ -116,6 +149,8 @@ const LISTED_COLUMNS = [
   'service_profile_id',
   'service_profile_name',
   'payload_codec',
+  'event_shape',
+  'object_commands',
   'created_at',
   'updated_at',
 ] as const
@@ -134,6 +169,8 @@ function listedOf(row: Pick<Row, (typeof LISTED_COLUMNS)[number]>): ListedApplic
     serviceProfileId: row.service_profile_id,
     serviceProfileName: row.service_profile_name,
     payloadCodec: row.payload_codec as PayloadCodec,
+    eventShape: row.event_shape as EventShape,
+    objectCommands: row.object_commands as ObjectCommands,
     createdAtMs: row.created_at,
     updatedAtMs: row.updated_at,
   }
@@ -172,8 +209,10 @@ async function findRow(db: Store['db'], id: string): Promise<Row | undefined> {
     .executeTakeFirst()
 }
 
+type NewFields = RequiredFields & Partial<DefaultedFields>
+
 // oxlint-disable-next-line typescript/explicit-module-boundary-types -- columns are the schema's
-function columnsOf(fields: ApplicationFields) {
+function columnsOf(fields: NewFields) {
   return {
     name: fields.name,
     sort_key: foldText(fields.name),
@@ -183,11 +222,13 @@ function columnsOf(fields: ApplicationFields) {
     payload_codec: fields.payloadCodec,
     payload_encoder_script: fields.payloadEncoderScript,
     payload_decoder_script: fields.payloadDecoderScript,
+    event_shape: fields.eventShape ?? '',
+    object_commands: fields.objectCommands ?? '',
   }
 }
 
 async function insertApplication(unit: Unit, fields: NewApplication): Promise<Result<{ readonly id: string }>> {
-  const { trx, nowMs, audit, emit } = unit
+  const { trx, nowMs, nowOfEventsMs, audit, emit } = unit
   const refusal = refuseFields(fields)
   if (refusal !== undefined) return refusal
   const requested = fields.id === undefined ? {} : parseRequestedId(fields.id)
@@ -208,7 +249,8 @@ async function insertApplication(unit: Unit, fields: NewApplication): Promise<Re
       organization_id: organization.id,
       device_count: 0,
       removed_at: null,
-      created_at: nowMs,
+      // Earlier events belong to another application, which had the same id.
+      created_at: nowOfEventsMs,
       updated_at: nowMs,
     })
     .returning(['id', 'uuid'])
@@ -248,6 +290,7 @@ async function removeApplication({ trx, nowMs, audit, emit }: Unit, id: string):
   const row = await findRow(trx, id)
   if (row === undefined) return notFound('application_not_found')
   await trx.updateTable('applications').set({ removed_at: nowMs }).where('id', '=', row.id).execute()
+  const rules = await trx.deleteFrom('registration_rules').where('application_id', '=', row.id).executeTakeFirst()
   await trx
     .updateTable('organizations')
     .set((eb) => ({ device_count: eb('device_count', '-', row.device_count) }))
@@ -256,6 +299,7 @@ async function removeApplication({ trx, nowMs, audit, emit }: Unit, id: string):
   const organizationId = String(row.organization_id)
   await audit('application.removed', id, organizationId, { name: row.name })
   emit({ kind: 'application_removed', applicationId: id, organizationId })
+  if (rules.numDeletedRows > 0n) emit({ kind: 'registration_rules_changed', organizationId })
   return done
 }
 
@@ -294,7 +338,7 @@ async function isIdTaken({ trx }: Unit, requested: Partial<Pick<Row, 'id' | 'uui
   return row !== undefined
 }
 
-function refuseFields(fields: ApplicationFields): Refusal | undefined {
+function refuseFields(fields: NewFields): Refusal | undefined {
   if (!isName(fields.name, MAXIMUM_NAME)) {
     const rule = `name must have 1 to ${MAXIMUM_NAME} characters on one line`
     return refuse('invalid_argument', 'invalid_name', rule)
@@ -309,6 +353,12 @@ function refuseFields(fields: ApplicationFields): Refusal | undefined {
   }
   if (!['', 'CAYENNE_LPP', 'CUSTOM_JS'].includes(fields.payloadCodec)) {
     return refuse('invalid_argument', 'invalid_payload_codec', 'payloadCodec must be "", "CAYENNE_LPP" or "CUSTOM_JS"')
+  }
+  if (!EVENT_SHAPES.includes(fields.eventShape ?? '')) {
+    return refuse('invalid_argument', 'invalid_event_shape', 'eventShape must be "", "V3", "V4" or "NORMALIZED"')
+  }
+  if (!OBJECT_COMMANDS.includes(fields.objectCommands ?? '')) {
+    return refuse('invalid_argument', 'invalid_object_commands', 'objectCommands must be "" or "NETWORK_SERVER"')
   }
   for (const script of [fields.payloadEncoderScript, fields.payloadDecoderScript]) {
     if (!isParagraph(script, MAXIMUM_SCRIPT)) {

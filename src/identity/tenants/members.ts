@@ -1,11 +1,13 @@
 /** The memberships of users in organizations, with their roles. */
 import { findOrganization } from './organizations.ts'
 import type { ExpressionBuilder, Selectable } from 'kysely'
+import { given } from '../../given.ts'
 import { listPage } from '../store/list-page.ts'
 import { alreadyExists, done, notFound } from '../store/result.ts'
 import type { Actor, Listed, Page, Result, Viewer } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
+import { tellKeysOfMaker } from '../store/keys-of-maker.ts'
 import { parseId } from '../store/text-rules.ts'
 
 /** The rights of a member in its organization beyond reading. */
@@ -13,6 +15,11 @@ export interface MemberRoles {
   readonly isAdmin: boolean
   readonly isDeviceAdmin: boolean
   readonly isGatewayAdmin: boolean
+  /**
+   * Reads only, whatever the other roles say: sends no commands and changes nothing. Absent: as it
+   * is; a new member is not read-only.
+   */
+  readonly isReadOnly?: boolean
 }
 
 /** A user's place in an organization. */
@@ -21,6 +28,7 @@ export interface Member extends MemberRoles {
   readonly organizationName: string
   readonly userId: string
   readonly email: string
+  readonly isReadOnly: boolean
   readonly createdAtMs: number
   readonly updatedAtMs: number
 }
@@ -63,7 +71,7 @@ export function createMembers(store: Store): Members {
       store.change(actor, (unit) => addMember(unit, organizationId, userId, roles)),
 
     update: (organizationId, userId, roles, actor) =>
-      store.change(actor, async ({ trx, nowMs, audit }) => {
+      store.change(actor, async ({ trx, nowMs, audit, emit }) => {
         const { numUpdatedRows } = await trx
           .updateTable('members')
           .set({ ...columnsOf(roles), updated_at: nowMs })
@@ -71,6 +79,8 @@ export function createMembers(store: Store): Members {
           .executeTakeFirst()
         if (numUpdatedRows === 0n) return notFound('member_not_found')
         await audit('member.updated', userId, organizationId, { ...roles })
+        emit({ kind: 'member_changed', organizationId, userId })
+        await tellKeysOfMaker({ trx, emit }, userId, organizationId)
         return done
       }),
 
@@ -88,6 +98,7 @@ export function createMembers(store: Store): Members {
           .execute()
         await audit('member.removed', userId, organizationId)
         emit({ kind: 'member_removed', organizationId, userId })
+        await tellKeysOfMaker({ trx, emit }, userId, organizationId)
         return done
       }),
 
@@ -124,6 +135,7 @@ const memberColumns = [
   'members.is_admin',
   'members.is_device_admin',
   'members.is_gateway_admin',
+  'members.is_read_only',
   'members.created_at',
   'members.updated_at',
   'users.email',
@@ -147,17 +159,27 @@ function memberOf(row: Row): Member {
     isAdmin: row.is_admin === 1,
     isDeviceAdmin: row.is_device_admin === 1,
     isGatewayAdmin: row.is_gateway_admin === 1,
+    isReadOnly: row.is_read_only === 1,
     createdAtMs: row.created_at,
     updatedAtMs: row.updated_at,
   }
 }
 
-function columnsOf(roles: MemberRoles): { is_admin: number; is_device_admin: number; is_gateway_admin: number } {
+/** The columns of the roles. A role that is absent has no column here. */
+export function columnsOf(roles: MemberRoles): RoleColumns {
   return {
     is_admin: Number(roles.isAdmin),
     is_device_admin: Number(roles.isDeviceAdmin),
     is_gateway_admin: Number(roles.isGatewayAdmin),
+    ...given({ is_read_only: roles.isReadOnly === undefined ? undefined : Number(roles.isReadOnly) }),
   }
+}
+
+interface RoleColumns {
+  readonly is_admin: number
+  readonly is_device_admin: number
+  readonly is_gateway_admin: number
+  readonly is_read_only?: number
 }
 
 // oxlint-disable-next-line typescript/explicit-module-boundary-types -- the query builder's type
@@ -194,5 +216,6 @@ async function addMember(
   if (numInsertedOrUpdatedRows === 0n) return alreadyExists('member_exists')
   await audit('member.added', userId, organizationId, { ...roles })
   emit({ kind: 'member_added', organizationId, userId })
+  await tellKeysOfMaker({ trx, emit }, userId, organizationId)
   return done
 }

@@ -102,7 +102,7 @@ export function createOrganizations(store: Store, removal: DeviceRemoval): Organ
 
     list(viewer, page) {
       const scope = db.selectFrom('organizations').where('removed_at', 'is', null)
-      return listPage(viewer.isAdmin ? scope : scope.where('id', 'in', organizationsOf(db, viewer)), page, {
+      return listPage(viewer.isAdmin ? scope : scope.where('id', 'in', organizationsOf(viewer)), page, {
         searched: 'search_text',
         sorted: (rows) => rows.selectAll().orderBy('sort_key').orderBy('id'),
         itemOf: organizationOf,
@@ -224,15 +224,23 @@ async function removeOrganization(unit: Unit, id: string): Promise<Result<void>>
   await trx.updateTable('organizations').set({ removed_at: nowMs }).where('id', '=', row.id).execute()
   await trx.deleteFrom('broker_tokens').where('organization_id', '=', row.id).execute()
   await trx.deleteFrom('organization_bounds').where('organization_id', '=', row.id).execute()
+  await trx.deleteFrom('device_profile_versions').where('organization_id', '=', row.id).execute()
+  await trx.deleteFrom('device_profiles').where('organization_id', '=', row.id).execute()
+  const rules = await trx.deleteFrom('registration_rules').where('organization_id', '=', row.id).executeTakeFirst()
+  const webhooks = await trx.deleteFrom('webhooks').where('organization_id', '=', row.id).returning('id').execute()
   const credentials = await trx
     .deleteFrom('service_credentials')
     .where('organization_id', '=', row.id)
     .returning('id')
     .execute()
+  const keys = await trx.deleteFrom('api_keys').where('organization_id', '=', row.id).returning('id').execute()
   const members = await trx.deleteFrom('members').where('organization_id', '=', row.id).returning('user_id').execute()
   await audit('organization.removed', id, id, { name: row.name })
   emit({ kind: 'organization_removed', organizationId: id })
+  if (rules.numDeletedRows > 0n) emit({ kind: 'registration_rules_changed', organizationId: id })
+  for (const webhook of webhooks) emit({ kind: 'webhook_changed', webhookId: webhook.id, organizationId: id })
   for (const credential of credentials) emit({ kind: 'service_credential_revoked', id: credential.id })
+  for (const key of keys) emit({ kind: 'api_key_revoked', apiKeyId: key.id })
   for (const application of applications) {
     emit({ kind: 'application_removed', applicationId: applicationIdOf(application), organizationId: id })
   }

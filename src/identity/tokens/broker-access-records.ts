@@ -8,12 +8,14 @@ import type { Selectable } from 'kysely'
 import { given } from '../../given.ts'
 import { listPage } from '../store/list-page.ts'
 import { done, granted, notFound, refuse } from '../store/result.ts'
-import type { Actor, Listed, Page, Result } from '../store/result.ts'
+import type { Actor, Listed, Page, Refusal, Result } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
 import type { BrokerAccessLog } from './broker-access-log.ts'
-import { notMember, userInactive } from './standing.ts'
+import { readScope, scopeText } from './scope.ts'
+import type { Scope } from './scope.ts'
+import { apiKeyEnded, notMember, userInactive } from './standing.ts'
 
 /** A broker-access token on record. */
 export interface BrokerAccess {
@@ -24,6 +26,10 @@ export interface BrokerAccess {
   readonly expiresAtMs: number
   /** When a connection last used it, `null` for never. */
   readonly lastUsedAtMs: number | null
+  /** The scope that the token was made with. Undefined: no limit. */
+  readonly scope: Scope | undefined
+  /** The API key that made the token; `null` for a token that a person made. */
+  readonly apiKeyId: string | null
 }
 
 /** The user, the organization and the lifetime of a new broker-access token. */
@@ -33,13 +39,26 @@ export interface BrokerAccessGrant {
   readonly ttlSeconds: number
   /** Issued to a page of the console, for as long as the page is open. The audit can hide it. */
   readonly isOfConsole?: boolean
+  /** The limits of the token. Absent: it is for all that the user may do. */
+  readonly scope?: Scope | undefined
+  /** The API key that makes the token for its maker. Absent: the user makes it. */
+  readonly apiKey?: GrantingKey | undefined
+}
+
+/** An API key that makes a token. */
+export interface GrantingKey {
+  readonly id: string
+  /** The token is good for this generation of the key. */
+  readonly generation: number
+  /** The end of the key, or of its old secret: the token lives no longer. `null` for none. */
+  readonly untilMs: number | null
 }
 
 /** The broker-access tokens on record. */
 export interface BrokerAccessRecords {
   /** The tokens that are neither expired nor revoked, newest first. */
   listBrokerAccess(
-    page: Page & { readonly organizationId?: string; readonly userId?: string },
+    page: Page & { readonly organizationId?: string; readonly userId?: string; readonly apiKeyId?: string },
   ): Promise<Listed<BrokerAccess>>
   getBrokerAccess(tokenId: string): Promise<BrokerAccess | undefined>
   /** Refusal: token_not_found. */
@@ -51,6 +70,8 @@ export interface BrokerAccessRecords {
  * minute stays below the bound.
  */
 const MAXIMUM_TOKENS = 10_000
+/** Living tokens of one key. An organization has a hundred keys. */
+const MAXIMUM_TOKENS_OF_KEY = 2_000
 /** Tokens that one statement deletes. */
 const PRUNE_BATCH = 500
 /**
@@ -69,6 +90,7 @@ export function createBrokerAccessRecords(store: Store, accessLog: BrokerAccessL
       if (page.organizationId !== undefined) {
         scope = scope.where('organization_id', '=', parseId(page.organizationId) ?? 0)
       }
+      if (page.apiKeyId !== undefined) scope = scope.where('api_key_id', '=', page.apiKeyId)
       if (page.userId !== undefined) scope = scope.where('user_id', '=', parseId(page.userId) ?? 0)
       return listPage(scope, page, {
         searched: undefined,
@@ -111,9 +133,10 @@ export function createBrokerAccessRecords(store: Store, accessLog: BrokerAccessL
  * not_a_member, too_many_tokens.
  */
 export async function recordBrokerAccess(
-  { trx, nowMs, audit }: Unit,
+  unit: Unit,
   grant: BrokerAccessGrant,
 ): Promise<Result<{ readonly tokenId: string; readonly issuedAtMs: number; readonly expiresAtMs: number }>> {
+  const { trx, nowMs, audit } = unit
   const user = await trx
     .selectFrom('users')
     .select(['id', 'is_active', 'is_admin'])
@@ -130,20 +153,13 @@ export async function recordBrokerAccess(
     .where('organizations.removed_at', 'is', null)
     .executeTakeFirst()
   if (organization === undefined || (organization.user_id === null && user.is_admin !== 1)) return notMember()
-  const { count } = await trx
-    .selectFrom('broker_tokens')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('user_id', '=', user.id)
-    .where('expires_at', '>', nowMs)
-    .executeTakeFirstOrThrow()
-  if (count >= MAXIMUM_TOKENS) {
-    const rule = `a user has at most ${MAXIMUM_TOKENS} living broker-access tokens: revoke some`
-    return refuse('resource_exhausted', 'too_many_tokens', rule)
-  }
+  const refused = (await refuseManyTokens(unit, user.id, grant.apiKey)) ?? (await refuseEndedKey(unit, grant.apiKey))
+  if (refused !== undefined) return refused
   const tokenId = randomUUID()
   // Whole seconds, as in the token.
   const issuedAtMs = Math.floor(nowMs / 1000) * 1000
-  const expiresAtMs = issuedAtMs + grant.ttlSeconds * 1000
+  const untilMs = Math.floor((grant.apiKey?.untilMs ?? Infinity) / 1000) * 1000
+  const expiresAtMs = Math.min(issuedAtMs + grant.ttlSeconds * 1000, Math.max(untilMs, issuedAtMs + 1000))
   await trx
     .insertInto('broker_tokens')
     .values({
@@ -154,14 +170,49 @@ export async function recordBrokerAccess(
       expires_at: expiresAtMs,
       last_used_at: null,
       is_of_console: Number(grant.isOfConsole === true),
+      scope: scopeText(grant.scope),
+      api_key_id: grant.apiKey?.id ?? null,
+      api_key_generation: grant.apiKey?.generation ?? null,
     })
     .execute()
   await audit('token.issued', tokenId, grant.organizationId, {
     userId: grant.userId,
     expiresAtMs,
-    ...given({ isOfConsole: grant.isOfConsole === true ? true : undefined }),
+    ...given({
+      isOfConsole: grant.isOfConsole === true ? true : undefined,
+      scope: grant.scope,
+      apiKeyId: grant.apiKey?.id,
+    }),
   })
   return granted({ tokenId, issuedAtMs, expiresAtMs })
+}
+
+/** A key has a bound of its own: its program must not use up the tokens of its maker. */
+async function refuseManyTokens(
+  { trx, nowMs }: Unit,
+  userId: number,
+  key: GrantingKey | undefined,
+): Promise<Refusal | undefined> {
+  const living = trx
+    .selectFrom('broker_tokens')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('expires_at', '>', nowMs)
+  const own =
+    key === undefined
+      ? living.where('user_id', '=', userId).where('api_key_id', 'is', null)
+      : living.where('api_key_id', '=', key.id)
+  const [owner, maximum] = key === undefined ? ['a user', MAXIMUM_TOKENS] : ['an API key', MAXIMUM_TOKENS_OF_KEY]
+  const { count } = await own.executeTakeFirstOrThrow()
+  if (count < maximum) return undefined
+  const rule = `${owner} has at most ${maximum} living broker-access tokens: revoke some`
+  return refuse('resource_exhausted', 'too_many_tokens', rule)
+}
+
+/** The key may have been revoked or changed since its request came in. */
+async function refuseEndedKey({ trx }: Unit, key: GrantingKey | undefined): Promise<Refusal | undefined> {
+  if (key === undefined) return undefined
+  const row = await trx.selectFrom('api_keys').select('generation').where('id', '=', key.id).executeTakeFirst()
+  return row?.generation === key.generation ? undefined : apiKeyEnded()
 }
 
 /** Deletes the records of tokens that have expired. */
@@ -193,5 +244,7 @@ function brokerAccessOf(row: Selectable<Schema['broker_tokens']>): BrokerAccess 
     issuedAtMs: row.issued_at,
     expiresAtMs: row.expires_at,
     lastUsedAtMs: row.last_used_at,
+    scope: readScope(row.scope),
+    apiKeyId: row.api_key_id,
   }
 }

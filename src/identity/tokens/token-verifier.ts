@@ -26,6 +26,7 @@ export type TokenKind = keyof typeof tokenKinds
 export interface VerifiedToken {
   readonly userId: string
   readonly tokenId: string
+  readonly issuedAtMs: number
   readonly expiresAtMs: number
   /** All members of the token's payload. */
   readonly claims: Readonly<Record<string, unknown>>
@@ -82,7 +83,7 @@ export function createTokenVerifier(keys: SigningKeyRing, issuer: string, clock:
     if (iss !== issuer || aud !== tokenKinds[kind].audience) return wrongAudience()
     if (typeof sub !== 'string' || typeof jti !== 'string') return malformed()
     if (typeof iat !== 'number' || typeof exp !== 'number') return malformed()
-    return granted({ userId: sub, tokenId: jti, expiresAtMs: exp * 1000, claims })
+    return granted({ userId: sub, tokenId: jti, issuedAtMs: iat * 1000, expiresAtMs: exp * 1000, claims })
   }
 
   function readOnce(kind: TokenKind, jwt: string): Result<VerifiedToken> {

@@ -90,7 +90,7 @@ test('each kind of token is good for what it is meant for, and for nothing else'
   const { userId, organizationId } = bench
   assert.deepEqual(
     { ...claims, tokenId: '' },
-    { userId, organizationId, tokenId: '', expiresAtMs: testStartMs + 3_600_000 },
+    { userId, organizationId, tokenId: '', issuedAtMs: testStartMs, expiresAtMs: testStartMs + 3_600_000 },
   )
   const session = valueOf(await tokens.verifySession(bench.session))
   assert.deepEqual(

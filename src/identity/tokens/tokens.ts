@@ -3,13 +3,17 @@
  * login, and for the broker.
  */
 import { randomUUID } from 'node:crypto'
+import { given } from '../../given.ts'
+import type { ApiKeyStandings } from './api-key-standing.ts'
 import type { BrokerAccessLog } from './broker-access-log.ts'
 import { createBrokerAccessRecords, pruneBrokerAccess, recordBrokerAccess } from './broker-access-records.ts'
 import type { BrokerAccessGrant, BrokerAccessRecords } from './broker-access-records.ts'
 import { done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Refusal, Result } from '../store/result.ts'
+import { readOnlyScope } from './scope.ts'
+import type { Scope } from './scope.ts'
 import type { SigningKeyRing } from './signing-keys.ts'
-import { notMember, userInactive } from './standing.ts'
+import { apiKeyEnded, notMember, userInactive } from './standing.ts'
 import type { Standings } from './standing.ts'
 import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
@@ -40,6 +44,18 @@ export interface BrokerAccessClaims {
   readonly organizationId: string
   readonly tokenId: string
   readonly expiresAtMs: number
+  /** The API key that made the token. Absent: the user made it. */
+  readonly apiKeyId?: string | undefined
+  /**
+   * The limits of the token as they are now, with those of the user's membership. They are kept in
+   * the registry, not in the token. Undefined: no limit. A token that was only read, and not
+   * verified, has none either.
+   */
+  readonly scope?: Scope | undefined
+  /** The limits that the token was made with: they never change. */
+  readonly ownScope?: Scope | undefined
+  /** Absent where it is not known: the token itself always tells it. */
+  readonly issuedAtMs?: number
 }
 
 /**
@@ -65,7 +81,7 @@ export interface Tokens extends BrokerAccessRecords {
   issueSecondFactorStep(user: { readonly id: string }): Promise<string>
   /**
    * Refusals: invalid_ttl (not a whole number of 1 or more), user_inactive, not_a_member,
-   * too_many_tokens.
+   * too_many_tokens, api_key_ended.
    */
   issueBrokerAccess(
     grant: BrokerAccessGrant,
@@ -83,10 +99,10 @@ export interface Tokens extends BrokerAccessRecords {
    */
   readBrokerAccess(jwt: string): BrokerAccessClaims | undefined
   /**
-   * Whether a token that was verified earlier still holds. Refuses like `verifyBrokerAccess`, but
-   * does not look at the signature.
+   * The contents of a token that was verified earlier, with its limits as they are now. Refuses
+   * like `verifyBrokerAccess`, but does not look at the signature.
    */
-  recheckBrokerAccess(claims: BrokerAccessClaims): Promise<Result<void>>
+  recheckBrokerAccess(claims: BrokerAccessClaims): Promise<Result<BrokerAccessClaims>>
   /** Voids every session issued until now. Refusal: user_not_found. */
   signOutEverywhere(userId: string, actor: Actor): Promise<Result<void>>
   /** Forgets expired tokens, and keys whose last token has expired. To be called now and then. */
@@ -102,6 +118,7 @@ export interface TokenParts {
   readonly keys: SigningKeyRing
   readonly verifier: TokenVerifier
   readonly standings: Standings
+  readonly apiKeys: Pick<ApiKeyStandings, 'inForce'>
   readonly accessLog: BrokerAccessLog
   readonly issuer: string
   readonly sessionTtlSeconds: number
@@ -159,7 +176,8 @@ function createIssuing({
       if (!recorded.ok) return recorded
       const { tokenId: jti, issuedAtMs, expiresAtMs } = recorded.value
       const [iat, exp] = [issuedAtMs / 1000, expiresAtMs / 1000]
-      const jwt = await issue('brokerAccess', { sub: userId, org: organizationId, jti, iat, exp })
+      const key = given({ key: grant.apiKey?.id })
+      const jwt = await issue('brokerAccess', { sub: userId, org: organizationId, ...key, jti, iat, exp })
       return granted({ jwt, tokenId: jti, expiresAtMs })
     },
   }
@@ -171,6 +189,7 @@ interface IssuedClaims {
   readonly iat: number
   readonly exp: number
   readonly org?: string
+  readonly key?: string
   readonly epoch?: number
   readonly operator?: true
 }
@@ -179,8 +198,11 @@ function createVerifying({
   store,
   verifier,
   standings,
+  apiKeys,
   accessLog,
 }: TokenParts): Pick<Tokens, Extract<keyof Tokens, `verify${string}` | 'readBrokerAccess' | 'recheckBrokerAccess'>> {
+  const judge = createJudge({ standings, apiKeys })
+
   async function verifyOfUser(kind: TokenKind, jwt: string): Promise<Result<SessionClaims>> {
     const first = verifier.verify(kind, jwt)
     const verified = isUnsigned(first) && (await verifier.learnsKeyOf(jwt)) ? verifier.verify(kind, jwt) : first
@@ -196,18 +218,13 @@ function createVerifying({
   function readBrokerAccess(jwt: string): Result<BrokerAccessClaims> {
     const read = verifier.read('brokerAccess', jwt)
     if (!read.ok) return read
-    const { userId, tokenId, expiresAtMs, claims } = read.value
+    const { userId, tokenId, issuedAtMs, expiresAtMs, claims } = read.value
     const organizationId = claims['org']
     if (typeof organizationId !== 'string')
       return refuse('unauthenticated', 'token_malformed', 'the token is malformed')
-    return granted({ userId, organizationId, tokenId, expiresAtMs })
-  }
-
-  async function judge({ userId, organizationId, tokenId }: BrokerAccessClaims): Promise<Result<void>> {
-    const standing = await standings.ofAccess(userId, organizationId, tokenId)
-    if (!standing.isUserActive) return userInactive()
-    if (!standing.isMember) return notMember()
-    return standing.isTokenKnown ? done : unknownToken()
+    const key = claims['key']
+    const apiKeyId = typeof key === 'string' ? key : undefined
+    return granted({ userId, organizationId, tokenId, issuedAtMs, expiresAtMs, ...given({ apiKeyId }) })
   }
 
   return {
@@ -228,7 +245,7 @@ function createVerifying({
       const judged = store.clock.now() < claims.expiresAtMs ? await judge(claims) : tokenExpired()
       if (!judged.ok) return { ...judged, claims }
       accessLog.noteUse(claims.tokenId)
-      return granted(claims)
+      return judged
     },
 
     readBrokerAccess(jwt) {
@@ -237,6 +254,36 @@ function createVerifying({
     },
 
     recheckBrokerAccess: async (claims) => (store.clock.now() < claims.expiresAtMs ? judge(claims) : tokenExpired()),
+  }
+}
+
+/** Whether a token of ours that has not expired is good, with its limits as they are now. */
+type Judge = (claims: BrokerAccessClaims) => Promise<Result<BrokerAccessClaims>>
+
+function createJudge({ standings, apiKeys }: Pick<TokenParts, 'standings' | 'apiKeys'>): Judge {
+  const judgeOfKey = async (claims: BrokerAccessClaims, apiKeyId: string): Promise<Result<BrokerAccessClaims>> => {
+    const { userId, organizationId, tokenId, issuedAtMs, expiresAtMs } = claims
+    const key = await apiKeys.inForce(apiKeyId)
+    if (key === undefined) return apiKeyEnded()
+    const isOfOwner = key.organizationId === null || key.organizationId === organizationId
+    const standing = isOfOwner ? await standings.ofKeyToken(apiKeyId, organizationId, tokenId) : undefined
+    if (standing === undefined) return unknownToken()
+    if (standing.generation !== key.generation) return olderThanKey()
+    const { scope } = standing
+    const ofScope = given({ issuedAtMs, scope, ownScope: scope })
+    return granted({ userId, organizationId, tokenId, expiresAtMs, apiKeyId, ...ofScope })
+  }
+
+  return async (claims) => {
+    if (claims.apiKeyId !== undefined) return judgeOfKey(claims, claims.apiKeyId)
+    const { userId, organizationId, tokenId, issuedAtMs, expiresAtMs } = claims
+    const standing = await standings.ofAccess(userId, organizationId, tokenId)
+    if (!standing.isUserActive) return userInactive()
+    if (!standing.isMember) return notMember()
+    if (!standing.isTokenKnown) return unknownToken()
+    const scope = standing.isReadOnly ? readOnlyScope(standing.scope) : standing.scope
+    const ofScope = given({ issuedAtMs, scope, ownScope: standing.scope })
+    return granted({ userId, organizationId, tokenId, expiresAtMs, ...ofScope })
   }
 }
 
@@ -273,6 +320,12 @@ function createEnding({ store, keys, verifier }: TokenParts): Pick<Tokens, 'sign
  */
 function unknownToken(): Refusal {
   const message = 'the token is not known here any more: it was revoked, or an older backup of the service was restored'
+  return refuse('unauthenticated', 'token_revoked', message)
+}
+
+/** The refusal of a token that its API key made before it was narrowed, or rotated at once. */
+function olderThanKey(): Refusal {
+  const message = 'the API key was changed or rotated since it made the token: take a new token with it'
   return refuse('unauthenticated', 'token_revoked', message)
 }
 

@@ -76,6 +76,19 @@ describe('Cayenne LPP', () => {
     assert.equal(encoded(object).toString('hex'), '0000030900020a0001018e01')
   })
 
+  it('an object to be encoded may have the names that ChirpStack v4 gives', () => {
+    assert.equal(encoded({ unix_time: { '6': 1700000000 } }).toString('hex'), '06856553f100')
+    assert.equal(
+      encoded({ color: { '6': { r: 255, g: 128, b: 0 } }, colour: { '1': { r: 1, g: 2, b: 3 } } }).toString('hex'),
+      '01870102030687ff8000',
+    )
+    assert.deepEqual(encodeCayenneLpp({ color: { '6': 1 } }), {
+      ok: false,
+      code: 'wrong_type',
+      message: 'color.6: must be an object with r, g, b',
+    })
+  })
+
   it('values are rounded to the nearest step, halves away from zero', () => {
     for (const [value, steps] of [
       [4.35, 435],

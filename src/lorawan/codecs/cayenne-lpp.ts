@@ -89,6 +89,9 @@ export const CAYENNE_SENSORS: readonly Sensor[] = [
 ]
 
 const SENSOR_OF_NAME = new Map(CAYENNE_SENSORS.map((one) => [one.name, one]))
+/** The names by which ChirpStack v4 knows some sensors. An object to be encoded may use either. */
+const OTHER_NAMES: Readonly<Record<string, string>> = { unixTime: 'unix_time', colour: 'color' }
+const OTHERS = new Set(Object.values(OTHER_NAMES))
 const SENSOR_OF_TYPE = new Map(CAYENNE_SENSORS.map((one) => [one.type, one]))
 
 /**
@@ -125,13 +128,15 @@ export function decodeCayenneLpp(bytes: Buffer): { readonly ok: true; readonly o
  */
 export function encodeCayenneLpp(object: unknown): { readonly ok: true; readonly data: Buffer } | CayenneFault {
   if (!isObject(object)) return fault('not_an_object', 'the object must be a map of sensor names')
-  const unknown = Object.keys(object).find((name) => !SENSOR_OF_NAME.has(name))
+  const unknown = Object.keys(object).find((name) => !SENSOR_OF_NAME.has(name) && !OTHERS.has(name))
   if (unknown !== undefined) return fault('unknown_sensor', `${shown(unknown, 'the object')}: is no known sensor`)
   const data: number[] = []
   for (const one of CAYENNE_SENSORS) {
-    if (!Object.hasOwn(object, one.name)) continue
-    const wrong = writeSensor(one, object[one.name], data)
-    if (wrong !== undefined) return wrong
+    for (const name of [one.name, OTHER_NAMES[one.name]]) {
+      if (name === undefined || !Object.hasOwn(object, name)) continue
+      const wrong = writeSensor(name === one.name ? one : { ...one, name }, object[name], data)
+      if (wrong !== undefined) return wrong
+    }
   }
   return { ok: true, data: Buffer.from(data) }
 }

@@ -117,7 +117,7 @@ describe('codecs', () => {
   const refusals: readonly (readonly [title: string, given: Partial<EncodeRequest>, reason: string])[] = [
     ['no codec', { codec: '' }, 'codec_missing'],
     ['no script', { script: ' \n' }, 'script_missing'],
-    ['a script of 65,537 characters', { script: 'x'.repeat(65_537) }, 'script_too_long'],
+    ['a script of 524,289 characters', { script: 'x'.repeat(524_289) }, 'script_too_long'],
     ['an object of 100 KB', { script: 'x', object: 'x'.repeat(100_000) }, 'input_too_large'],
     ['a script that gives 243 bytes', { script: 'function Encode() { return new Uint8Array(243) }' }, 'data_too_long'],
     [

@@ -22,6 +22,8 @@ type PayloadCodec = '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
 interface CodecRequest {
   readonly applicationId: string
   readonly codec: PayloadCodec
+  /** The device profile whose codec it is; its organization pays with its time. */
+  readonly profile?: { readonly id: string; readonly organizationId: string } | undefined
   /** The decoder or encoder script. Only CUSTOM_JS uses it. */
   readonly script: string
   readonly fPort: number
@@ -71,6 +73,11 @@ export interface Decoded extends CodecRun {
   readonly ok: true
   /** The object as JSON, so that it need not be parsed and written again. */
   readonly json: string
+  /**
+   * The measurements in the units of the normalized payload of The Things Stack, as JSON: an object
+   * or an array. Only scripts with `normalizeUplink` give them.
+   */
+  readonly normalizedJson?: string
   readonly warnings: readonly string[]
 }
 
@@ -203,7 +210,7 @@ export class Codecs {
   }
 
   async #run(operation: ScriptOperation, request: CodecRequest, guestInput: GuestInput): Promise<ScriptRun> {
-    const { applicationId, script, isTrial = false } = request
+    const { applicationId, profile, script, isTrial = false } = request
     if (script.trim() === '') return unrun('script_missing', 'the application has no script for this')
     if (script.length > MAXIMUM_SCRIPT_LENGTH) {
       const text = `the script has ${script.length} characters, more than ${MAXIMUM_SCRIPT_LENGTH}`
@@ -215,9 +222,10 @@ export class Codecs {
       return unrun('input_too_large', text)
     }
     // An application that is gone shares its time with no organization.
-    const organizationId = (await this.#organizationOf(applicationId)) ?? `of application ${applicationId}`
+    const organizationId =
+      profile?.organizationId ?? (await this.#organizationOf(applicationId)) ?? `of application ${applicationId}`
     const kind = operation === 'decodeUplink' ? 'decoder' : 'encoder'
-    const key = `${applicationId} ${kind}${isTrial ? ' trial' : ''}`
+    const key = `${profile?.id ?? applicationId} ${kind}${isTrial ? ' trial' : ''}`
     return this.#pool.run({ organizationId, key, script, call: { operation, input } })
   }
 }

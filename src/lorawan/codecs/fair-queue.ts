@@ -2,7 +2,8 @@
  * A queue that decides whose job is next. Jobs wait by organization and application, and the
  * organization that has used the least time goes first. So an organization with slow scripts, or
  * with a thousand applications, waits only for itself. Within an organization the same rule holds
- * between its applications. Jobs of an application keep their order, and run one at a time.
+ * between its applications. Jobs of an application keep their order, and run one at a time. Several
+ * jobs of one organization may be taken together, and then run one after the other.
  */
 
 /** The bounds of the queue, on the sums of the sizes of jobs. */
@@ -15,7 +16,7 @@ export interface FairQueueLimits {
   readonly perApplication: number
   /** Waiting jobs that an organization may have, however many the others have. */
   readonly assuredPerOrganization: number
-  /** Running jobs of one organization: their number. */
+  /** Jobs of one organization that run at the same time. Jobs that were taken together are one. */
   readonly runningPerOrganization: number
 }
 
@@ -24,6 +25,9 @@ export interface TakenJob<Job> {
   readonly job: Job
   readonly organizationId: string
   readonly applicationKey: string
+  readonly size: number
+  /** False: the job was taken together with another one. */
+  readonly isFirst: boolean
 }
 
 interface Share {
@@ -38,6 +42,8 @@ interface ApplicationShare<Job> extends Share {
 }
 
 interface OrganizationShare<Job> extends Share {
+  /** Jobs that run now, without those that were taken together with them. */
+  batches: number
   waiting: number
   waitingSize: number
   readonly applications: Map<string, ApplicationShare<Job>>
@@ -107,25 +113,54 @@ export class FairQueue<Job> {
     const chosen = this.#choose(maximumOfSlow)
     if (chosen === undefined) return undefined
     const { organizationId, organization, applicationKey } = chosen
-    const application = applicationOf(organization, applicationKey)
-    const { job, size } = application.jobs.shift() as { readonly job: Job; readonly size: number }
-    this.#resize(organization, application, -size)
     this.#floorMs = Math.max(this.#floorMs, organization.usedMs)
-    application.running += 1
-    organization.running += 1
-    organization.waiting -= 1
-    this.#running += 1
-    this.#waiting -= 1
-    return { job, organizationId, applicationKey }
+    organization.batches += 1
+    return this.#take(organizationId, applicationKey, true)
+  }
+
+  /**
+   * More jobs of the organization of a job that was taken, to run behind it: one of each
+   * application in turn, `maximum` at most.
+   */
+  nextTogether({ organizationId, applicationKey }: TakenJob<Job>, maximum: number): TakenJob<Job>[] {
+    const taken: TakenJob<Job>[] = []
+    const { applications } = this.#organizationOf(organizationId)
+    // The jobs of another application that runs elsewhere must wait for it.
+    const free = [...applications].filter(([key, { running }]) => running === 0 || key === applicationKey)
+    for (let found = -1; found < taken.length && taken.length < maximum;) {
+      found = taken.length
+      for (const [key, { jobs }] of free) {
+        if (jobs.length > 0 && taken.length < maximum) taken.push(this.#take(organizationId, key, false))
+      }
+    }
+    return taken
+  }
+
+  /**
+   * Puts a job that was taken, and has not run, in front of the others of its application. Where
+   * there are several, the last one has to be put back first.
+   */
+  putBack({ organizationId, applicationKey, job, size, isFirst }: TakenJob<Job>): void {
+    const organization = this.#organizationOf(organizationId)
+    const application = applicationOf(organization, applicationKey)
+    application.jobs.unshift({ job, size })
+    this.#resize(organization, application, size)
+    application.running -= 1
+    organization.running -= 1
+    if (isFirst) organization.batches -= 1
+    organization.waiting += 1
+    this.#running -= 1
+    this.#waiting += 1
   }
 
   /** The job is over, and took this time. */
-  finished({ organizationId, applicationKey }: TakenJob<Job>, usedMs: number): void {
+  finished({ organizationId, applicationKey, isFirst }: TakenJob<Job>, usedMs: number): void {
     const organization = this.#organizationOf(organizationId)
     const application = applicationOf(organization, applicationKey)
     application.running -= 1
     application.usedMs += usedMs
     organization.running -= 1
+    if (isFirst) organization.batches -= 1
     organization.usedMs += usedMs
     this.#running -= 1
     this.#forget()
@@ -151,7 +186,7 @@ export class FairQueue<Job> {
     const maySlowRun = this.#runningOfSlow() < maximumOfSlow
     let chosen: { organizationId: string; organization: OrganizationShare<Job>; applicationKey: string } | undefined
     for (const [organizationId, organization] of this.#organizations) {
-      if (organization.waiting === 0 || organization.running >= this.#limits.runningPerOrganization) continue
+      if (organization.waiting === 0 || organization.batches >= this.#limits.runningPerOrganization) continue
       if (chosen !== undefined && chosen.organization.usedMs <= organization.usedMs) continue
       if (!maySlowRun && this.#isSlow(organizationId)) continue
       const applicationKey = nextApplication(organization)
@@ -160,10 +195,23 @@ export class FairQueue<Job> {
     return chosen
   }
 
+  #take(organizationId: string, applicationKey: string, isFirst: boolean): TakenJob<Job> {
+    const organization = this.#organizationOf(organizationId)
+    const application = applicationOf(organization, applicationKey)
+    const { job, size } = application.jobs.shift() as { readonly job: Job; readonly size: number }
+    this.#resize(organization, application, -size)
+    application.running += 1
+    organization.running += 1
+    organization.waiting -= 1
+    this.#running += 1
+    this.#waiting -= 1
+    return { job, organizationId, applicationKey, size, isFirst }
+  }
+
   #runningOfSlow(): number {
     let running = 0
     for (const [organizationId, organization] of this.#organizations) {
-      if (organization.running > 0 && this.#isSlow(organizationId)) running += organization.running
+      if (organization.batches > 0 && this.#isSlow(organizationId)) running += organization.batches
     }
     return running
   }
@@ -171,7 +219,8 @@ export class FairQueue<Job> {
   #organizationOf(organizationId: string): OrganizationShare<Job> {
     const known = this.#organizations.get(organizationId)
     if (known !== undefined) return known
-    const organization = { usedMs: this.#floorMs, running: 0, waiting: 0, waitingSize: 0, applications: new Map() }
+    const none = { running: 0, batches: 0, waiting: 0, waitingSize: 0 }
+    const organization = { ...none, usedMs: this.#floorMs, applications: new Map() }
     this.#organizations.set(organizationId, organization)
     return organization
   }

@@ -1,6 +1,8 @@
 /**
- * The scripts that one process has loaded, as the pool knows them. At the bounds the scripts go
- * that were not used lately; they are loaded again when they are needed.
+ * The scripts that one process has loaded, as the pool knows them. At the bounds a script goes of
+ * the organization that has the most, the one that was not used lately. It is loaded again when it
+ * is needed. So an organization with ten thousand scripts pushes out only its own, as long as the
+ * others have less than it has.
  */
 import { MAXIMUM_LOADED_BYTES, MAXIMUM_LOADED_SCRIPTS } from './script-limits.ts'
 
@@ -15,13 +17,25 @@ export interface Place {
 
 interface Loaded {
   readonly slot: number
+  /** The organization for which it was loaded. */
+  readonly organizationId: string
   bytes: number
 }
 
+/** The scripts of an organization. */
+interface OrganizationShare {
+  /** Used least lately first. */
+  readonly scripts: Map<string, Loaded>
+  bytes: number
+}
+
+/** A script counts as so many bytes at least, so that many small ones are much as well. */
+const LEAST_BYTES = MAXIMUM_LOADED_BYTES / MAXIMUM_LOADED_SCRIPTS
+
 /** Scripts by a digest of their text: applications with the same script share one. */
 export class LoadedScripts {
-  /** Used least lately first. */
   readonly #scripts = new Map<string, Loaded>()
+  readonly #shares = new Map<string, OrganizationShare>()
   #bytes = 0
   #nextSlot = 0
 
@@ -30,19 +44,21 @@ export class LoadedScripts {
     return this.#scripts.has(digest)
   }
 
-  /** Where the script is, or will be. */
-  use(digest: string): Place {
+  /** Where the script is, or will be. Organizations with the same script share one. */
+  use(digest: string, organizationId: string): Place {
     const known = this.#scripts.get(digest)
     if (known !== undefined) {
-      // Written again, the script is the one that was used last.
-      this.#scripts.delete(digest)
-      this.#scripts.set(digest, known)
+      // Written again, the script is the one of its organization that was used last.
+      const { scripts } = this.#shareOf(known.organizationId)
+      scripts.delete(digest)
+      scripts.set(digest, known)
       return { slot: known.slot, isNew: false, dropped: [] }
     }
-    const slot = this.#nextSlot
+    const script = { slot: this.#nextSlot, organizationId, bytes: 0 }
     this.#nextSlot += 1
-    this.#scripts.set(digest, { slot, bytes: 0 })
-    return { slot, isNew: true, dropped: this.#drop() }
+    this.#scripts.set(digest, script)
+    this.#shareOf(organizationId).scripts.set(digest, script)
+    return { slot: script.slot, isNew: true, dropped: this.#drop(digest) }
   }
 
   /** The process has run the script that was used last, which holds so many bytes there. */
@@ -50,19 +66,52 @@ export class LoadedScripts {
     const script = this.#scripts.get(digest)
     if (script === undefined) return
     this.#bytes += bytes - script.bytes
+    this.#shareOf(script.organizationId).bytes += bytes - script.bytes
     script.bytes = bytes
   }
 
-  /** Drops scripts beyond the bounds, but never the one that was used last. */
-  #drop(): readonly number[] {
+  #shareOf(organizationId: string): OrganizationShare {
+    const known = this.#shares.get(organizationId)
+    if (known !== undefined) return known
+    const share = { scripts: new Map<string, Loaded>(), bytes: 0 }
+    this.#shares.set(organizationId, share)
+    return share
+  }
+
+  /** Drops scripts beyond the bounds, but never the one that is about to run. */
+  #drop(used: string): readonly number[] {
     const dropped: number[] = []
-    for (const [digest, { slot, bytes }] of this.#scripts) {
-      const isWithin = this.#scripts.size <= MAXIMUM_LOADED_SCRIPTS && this.#bytes <= MAXIMUM_LOADED_BYTES
-      if (isWithin || this.#scripts.size === 1) break
+    while (this.#scripts.size > MAXIMUM_LOADED_SCRIPTS || this.#bytes > MAXIMUM_LOADED_BYTES) {
+      const [digest, script] = this.#leastOf(used)
+      if (digest === undefined || script === undefined) break
+      const share = this.#shareOf(script.organizationId)
+      share.scripts.delete(digest)
+      share.bytes -= script.bytes
+      if (share.scripts.size === 0) this.#shares.delete(script.organizationId)
       this.#scripts.delete(digest)
-      this.#bytes -= bytes
-      dropped.push(slot)
+      this.#bytes -= script.bytes
+      dropped.push(script.slot)
     }
     return dropped
+  }
+
+  /**
+   * The script that goes next. A load takes some ms, so that the look at all organizations counts
+   * for little.
+   */
+  #leastOf(used: string): readonly [digest: string | undefined, script: Loaded | undefined] {
+    let found: readonly [string | undefined, Loaded | undefined] = [undefined, undefined]
+    let most = -1
+    for (const { scripts, bytes } of this.#shares.values()) {
+      const size = Math.max(bytes, scripts.size * LEAST_BYTES)
+      if (size <= most) continue
+      for (const [digest, script] of scripts) {
+        if (digest === used) continue
+        found = [digest, script]
+        most = size
+        break
+      }
+    }
+    return found
   }
 }

@@ -63,6 +63,7 @@ export function unusedStack(memory: WebAssembly.Memory): Span {
  * cleared up to so many pages of zeros in a row.
  */
 const CLEAN_PAGES = 32
+const EMPTY_PAGES = Buffer.alloc(CLEAN_PAGES * PAGE_BYTES)
 
 /** The memory of an engine that has no script yet. */
 export class BaseImage {
@@ -175,8 +176,14 @@ export class ScriptImage {
   restore(): void {
     const { memory, pages, bytes, tail, tailStart } = this.#parts
     const all = new Uint8Array(memory.buffer)
-    for (const [index, start] of pages.entries()) {
-      all.set(bytes.subarray(index * PAGE_BYTES, (index + 1) * PAGE_BYTES), start)
+    let from = 0
+    while (from < pages.length) {
+      // Pages that are neighbours are put back together.
+      const start = pages[from] as number
+      let to = from + 1
+      while (pages[to] === start + (to - from) * PAGE_BYTES) to += 1
+      all.set(bytes.subarray(from * PAGE_BYTES, to * PAGE_BYTES), start)
+      from = to
     }
     all.set(tail, tailStart)
   }
@@ -215,6 +222,10 @@ function joined(all: Uint8Array, pages: readonly number[]): Uint8Array<ArrayBuff
  * Fills pages with zeros, from `first` on in one direction, until enough in a row have been zero.
  */
 function clearPages(bytes: Buffer, first: number, direction: 1 | -1, { start, end }: Span): void {
+  // Most calls have left nothing, and one comparison is quicker than that of each page.
+  const low = direction === 1 ? first : first - (CLEAN_PAGES - 1) * PAGE_BYTES
+  const high = low + EMPTY_PAGES.length
+  if (low >= start && high <= end && bytes.compare(EMPTY_PAGES, 0, EMPTY_PAGES.length, low, high) === 0) return
   let clean = 0
   for (
     let page = first;

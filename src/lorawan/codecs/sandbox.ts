@@ -4,7 +4,6 @@
  * globals or built-in objects are undone.
  */
 import type { QuickJSHandle } from 'quickjs-emscripten-core'
-import { SCRIPT_FUNCTIONS } from './guest.ts'
 import type { ScriptFunction } from './guest.ts'
 import type { ScriptImage } from './memory-image.ts'
 import type { ScriptEngine } from './script-engine.ts'
@@ -23,15 +22,12 @@ export interface ScriptCall {
   readonly input: string
 }
 
-/** The functions of each operation, the newer signature first. */
+/** The functions of each operation. The first one that the script has is called. */
 const FUNCTIONS_OF: Readonly<Record<ScriptOperation, readonly ScriptFunction[]>> = {
-  decodeUplink: ['decodeUplink', 'Decode'],
-  encodeDownlink: ['encodeDownlink', 'Encode'],
+  decodeUplink: ['decodeUplink', 'Decode', 'Decoder'],
+  encodeDownlink: ['encodeDownlink', 'Encode', 'Encoder'],
   decodeDownlink: ['decodeDownlink'],
 }
-
-/** Only `typeof` can name a function that may not exist, lexical declarations included. */
-const FUNCTIONS_SOURCE = `({${SCRIPT_FUNCTIONS.map((name) => `${name}:typeof ${name}==='function'?${name}:undefined`).join(',')}})`
 
 /** A loaded script. Its engine has any number of them. */
 export class Sandbox {
@@ -50,15 +46,7 @@ export class Sandbox {
    */
   static load(engine: ScriptEngine, script: string): { readonly ok: true; readonly sandbox: Sandbox } | ScriptFault {
     engine.restoreBase()
-    const loaded = engine.guarded((): ReadonlyMap<ScriptFunction, QuickJSHandle> | ScriptFault => {
-      const { context } = engine
-      const fault = engine.evaluate(script)
-      if (fault !== undefined) return fault
-      const found = context.evalCode(FUNCTIONS_SOURCE, 'functions.js', { type: 'global' })
-      if (found.error) return engine.faultOf(found.error)
-      const functions = SCRIPT_FUNCTIONS.map((name) => [name, context.getProp(found.value, name)] as const)
-      return new Map(functions.filter(([, handle]) => context.typeof(handle) === 'function'))
-    })
+    const loaded = engine.guarded(() => engine.evaluate(script))
     if ('ok' in loaded) return loaded
     const image = engine.takeImage()
     if (image.bytesInUse > MAXIMUM_KEPT_BYTES) {
@@ -91,7 +79,8 @@ export class Sandbox {
       return scriptFault('function_missing', `the script has no function ${FUNCTIONS_OF[operation].join(' or ')}`)
     }
     this.restore()
-    return engine.guarded(() => engine.call(run, name, input))
+    const normalize = operation === 'decodeUplink' ? this.#functions.get('normalizeUplink') : undefined
+    return engine.guarded(() => engine.call(run, name, input, normalize))
   }
 
   /** Puts the engine's memory back to what it was when the script was loaded. */

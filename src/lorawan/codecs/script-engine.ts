@@ -9,7 +9,9 @@ import { fileURLToPath } from 'node:url'
 import quickJs from '@jitl/quickjs-ng-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant, newVariant } from 'quickjs-emscripten-core'
 import type { QuickJSContext, QuickJSHandle, QuickJSSyncVariant } from 'quickjs-emscripten-core'
-import { guestDriver } from './guest.ts'
+import { guestBuffer } from './guest-buffer.ts'
+import { guestDates } from './guest-dates.ts'
+import { guestDriver, SCRIPT_FUNCTIONS } from './guest.ts'
 import type { GuestLimits, ScriptFunction } from './guest.ts'
 import { BaseImage, unusedStack } from './memory-image.ts'
 import type { ScriptImage } from './memory-image.ts'
@@ -63,7 +65,22 @@ export async function compileEngine(): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await readFile(ENGINE_FILE))
 }
 
-const GUEST_SOURCE = `(${guestDriver.toString()})(${JSON.stringify(GUEST_LIMITS)})`
+const GUEST_SOURCE = `(${guestDriver.toString()})(${JSON.stringify(GUEST_LIMITS)},${JSON.stringify(SCRIPT_FUNCTIONS)})`
+
+/** Scripts that do not name it do without: it takes time and memory. */
+const BUFFER_SOURCE = `(${guestBuffer.toString()})()`
+const NAMES_BUFFER = /\bBuffer\b/
+const NAMES_EXPORTS = /\b(?:exports|module)\b/
+const HAS_EXPORT = /(?:^|[;}])\s*export\b/m
+
+/**
+ * Only `typeof` can name a function that may not exist, lexical declarations included. A place that
+ * is no object is left out by `functionsOf`.
+ */
+const GLOBALS_SOURCE = `({${SCRIPT_FUNCTIONS.map((name) => `${name}:typeof ${name}==='function'?${name}:undefined`).join(',')}})`
+const DRIVER_SOURCE = `({driver:typeof driver==='undefined'?undefined:driver})`
+const EXPORTS_SOURCE = `typeof exports==='undefined'?undefined:exports`
+const MODULE_SOURCE = `typeof module==='object'&&module!==null?module.exports:undefined`
 
 /**
  * An instance of QuickJS with the driver of `guest.ts` in it. Not to be used again once `isBroken`.
@@ -74,6 +91,8 @@ export class ScriptEngine {
   readonly #stackPointer: StackPointer
   readonly #clock: EngineClock
   readonly #call: QuickJSHandle
+  readonly #provideExports: QuickJSHandle
+  readonly #functionsOf: QuickJSHandle
   readonly #describe: QuickJSHandle
   /** The script whose bytes are in the memory. */
   #resident: ScriptImage | undefined = undefined
@@ -93,8 +112,11 @@ export class ScriptEngine {
     this.#stackPointer = stackPointer
     this.#clock = clock
     context.runtime.setInterruptHandler(() => this.#isOverdue())
+    context.unwrapResult(context.evalCode(`(${guestDates.toString()})()`, 'dates.js', { type: 'global' }))
     const guest = context.unwrapResult(context.evalCode(GUEST_SOURCE, 'guest.js', { type: 'global' }))
     this.#call = context.getProp(guest, 'call')
+    this.#provideExports = context.getProp(guest, 'provideExports')
+    this.#functionsOf = context.getProp(guest, 'functionsOf')
     this.#describe = context.getProp(guest, 'describe')
     this.#base = new BaseImage(memory, unusedStack(memory))
   }
@@ -175,25 +197,56 @@ export class ScriptEngine {
     }
   }
 
-  call(run: QuickJSHandle, name: ScriptFunction, input: string): ScriptOutcome {
+  /** `normalize` is the script's own function for the normalized object, if it has one. */
+  call(run: QuickJSHandle, name: ScriptFunction, input: string, normalize: QuickJSHandle | undefined): ScriptOutcome {
     const { context } = this
-    const given = [run, context.newString(name), context.newString(input)]
+    const given = [run, context.newString(name), context.newString(input), normalize ?? context.undefined]
     const called = context.callFunction(this.#call, context.undefined, given)
     if (called.error) return this.faultOf(called.error)
     return readOutcome(context.getString(called.value))
   }
 
-  /** Compiles and runs a script, whose functions are then among the globals. */
-  evaluate(script: string): ScriptFault | undefined {
-    const evaluated = this.context.evalCode(script, SCRIPT_FILE, { type: 'global' })
-    return evaluated.error ? this.faultOf(evaluated.error) : undefined
+  /**
+   * Compiles and runs a script, and returns its functions by their names. A script with `export` is
+   * a module, where it is nothing else.
+   */
+  evaluate(script: string): ReadonlyMap<ScriptFunction, QuickJSHandle> | ScriptFault {
+    const { context } = this
+    if (NAMES_BUFFER.test(script))
+      context.unwrapResult(context.evalCode(BUFFER_SOURCE, 'buffer.js', { type: 'global' }))
+    if (NAMES_EXPORTS.test(script)) context.unwrapResult(context.callFunction(this.#provideExports, context.undefined))
+    const isModule = this.#isModule(script)
+    const evaluated = context.evalCode(script, SCRIPT_FILE, { type: isModule ? 'module' : 'global' })
+    if (evaluated.error) return this.faultOf(evaluated.error)
+    return this.#functionsOfScript(isModule ? [evaluated.value] : [])
   }
 
   /** Compiles a script and does not run it. */
   parse(script: string): ScriptOutcome {
-    const parsed = this.context.evalCode(script, SCRIPT_FILE, { type: 'global', compileOnly: true })
+    const type = this.#isModule(script) ? 'module' : 'global'
+    const parsed = this.context.evalCode(script, SCRIPT_FILE, { type, compileOnly: true })
     if (parsed.error) return this.faultOf(parsed.error)
     return { ok: true, json: 'null', warnings: [], console: [] }
+  }
+
+  /** Most texts with the word `export` have it in a comment, or in a name. */
+  #isModule(script: string): boolean {
+    if (!HAS_EXPORT.test(script)) return false
+    return this.context.evalCode(script, SCRIPT_FILE, { type: 'global', compileOnly: true }).error !== undefined
+  }
+
+  #functionsOfScript(namespaces: readonly QuickJSHandle[]): ReadonlyMap<ScriptFunction, QuickJSHandle> | ScriptFault {
+    const { context } = this
+    const given: QuickJSHandle[] = []
+    for (const source of [GLOBALS_SOURCE, DRIVER_SOURCE, EXPORTS_SOURCE, MODULE_SOURCE]) {
+      const found = context.evalCode(source, 'functions.js', { type: 'global' })
+      if (found.error) return this.faultOf(found.error)
+      given.push(found.value)
+    }
+    const found = context.callFunction(this.#functionsOf, context.undefined, [...given, ...namespaces])
+    if (found.error) return this.faultOf(found.error)
+    const functions = SCRIPT_FUNCTIONS.map((name) => [name, context.getProp(found.value, name)] as const)
+    return new Map(functions.filter(([, handle]) => context.typeof(handle) === 'function'))
   }
 
   /** The driver's description of an exception that reached the host. */
@@ -226,7 +279,7 @@ function timeExceeded(): ScriptFault {
 
 /** Reads the driver's answer without trusting it: the script could have changed it. */
 function readOutcome(text: string): ScriptOutcome {
-  if (text.length > 4 * MAXIMUM_OUTPUT_LENGTH + 2 * MAXIMUM_CONSOLE_LINES * MAXIMUM_CONSOLE_LINE_LENGTH) {
+  if (text.length > 5 * MAXIMUM_OUTPUT_LENGTH + 2 * MAXIMUM_CONSOLE_LINES * MAXIMUM_CONSOLE_LINE_LENGTH) {
     return scriptFault('output_too_large', 'the result is too large')
   }
   if (isDeeper(text, MAXIMUM_OUTPUT_DEPTH + 1)) {
@@ -239,9 +292,15 @@ function readOutcome(text: string): ScriptOutcome {
     return scriptFault('result_invalid', 'the script gave nothing that JSON can express')
   }
   if (typeof outcome !== 'object' || outcome === null) return scriptFault('result_invalid', 'the script gave no result')
-  const { ok, value, warnings, code, message, stack, console: lines } = outcome as Record<string, unknown>
+  const { ok, value, normalized, warnings, code, message, stack, console: lines } = outcome as Record<string, unknown>
   if (ok === true && value !== undefined) {
-    return { ok: true, json: JSON.stringify(value), warnings: textsOf(warnings), console: textsOf(lines) }
+    const told = {
+      ok: true as const,
+      json: JSON.stringify(value),
+      warnings: textsOf(warnings),
+      console: textsOf(lines),
+    }
+    return normalized === undefined ? told : { ...told, normalizedJson: JSON.stringify(normalized) }
   }
   const [, line, column] =
     (typeof stack === 'string' ? /\bscript\.js:(\d{1,6})(?::(\d{1,6}))?/.exec(stack) : null) ?? []

@@ -37,6 +37,8 @@ export interface ScriptSuccess {
   readonly ok: true
   /** The result as JSON. */
   readonly json: string
+  /** The result of the script's `normalizeUplink` as JSON, if it has this function. */
+  readonly normalizedJson?: string
   readonly warnings: readonly string[]
   readonly console: readonly string[]
 }

@@ -167,17 +167,63 @@ describe('the pool of scripts', () => {
     const clock = new StandingClock()
     const ours = pool(2, clock)
     assert.equal(summary(await ours.run(job('victim', QUICK))), '2')
-    const stuck = [0, 1, 2].map((n) => ours.run(job('hostile', UNSTOPPABLE, 2, `unstoppable ${n}`)))
-    for (const [n, run] of stuck.entries()) {
-      await clock.awaited(HARD_TIME_MS)
+    const answersVictims = async (): Promise<void> => {
       // While the clock stands the hostile script runs. Each of these answers comes meanwhile.
       for (let fPort = 1; fPort <= 20; fPort += 1) {
         assert.equal(summary(await ours.run(job('victim', QUICK, fPort))), String(fPort))
       }
-      assert.deepEqual([ours.counters.kills, ours.counters.waiting], [n, stuck.length - 1 - n])
+    }
+    const stuck = [0, 1, 2].map((n) => ours.run(job('hostile', UNSTOPPABLE, 2, `unstoppable ${n}`)))
+    // Together they have one process. Nobody knows which of them was stuck, so each runs again.
+    await clock.awaited(HARD_TIME_MS)
+    await answersVictims()
+    assert.deepEqual([ours.counters.kills, ours.counters.waiting], [0, 0])
+    clock.advance(HARD_TIME_MS)
+    for (const [n, run] of stuck.entries()) {
+      await clock.awaited(HARD_TIME_MS)
+      await answersVictims()
+      assert.deepEqual([ours.counters.kills, ours.counters.waiting], [n + 1, stuck.length - 1 - n])
       clock.advance(HARD_TIME_MS)
       assert.equal(summary(await run), 'time_exceeded')
     }
+  })
+
+  it('runs the quick jobs that came together with a stuck one, in their order', async () => {
+    const clock = new StandingClock()
+    const ours = pool(2, clock)
+    const done: number[] = []
+    const runs = [1, 2, 3, 4].map(async (fPort) => {
+      const script = fPort === 2 ? UNSTOPPABLE : QUICK
+      const run = await ours.run(job('o', script, fPort, fPort === 2 ? 'stuck' : 'quick'))
+      done.push(fPort)
+      return summary(run)
+    })
+    await clock.awaited(HARD_TIME_MS)
+    clock.advance(HARD_TIME_MS)
+    // Each runs alone now, and only the stuck one is held back.
+    assert.equal(await runs[0], '1')
+    clock.advance(HARD_TIME_MS)
+    assert.deepEqual(await Promise.all(runs), ['1', 'time_exceeded', '3', '4'])
+    assert.deepEqual(
+      done.filter((fPort) => fPort !== 2),
+      [1, 3, 4],
+    )
+    assert.equal(summary(await ours.run(job('o', UNSTOPPABLE, 2, 'stuck'))), 'script_quarantined')
+    assert.equal(summary(await ours.run(job('o', QUICK, 2, 'quick'))), '2')
+  })
+
+  it('lets a job of another organization wait for no more than some ms of jobs that run together', async () => {
+    const ours = pool(1)
+    const busy = 'function Decode() { for (var i = 0; i < 2e6; i++); return 1 }'
+    await Promise.all([ours.run(job('o', busy)), ours.run(job('victim', QUICK))])
+    const order: string[] = []
+    const many = Array.from({ length: 20 }, async (_, n) => {
+      await ours.run(job('o', busy, n))
+      order.push('o')
+    })
+    const other = ours.run(job('victim', QUICK)).then(() => order.push('victim'))
+    await Promise.all([...many, other])
+    assert.ok(order.indexOf('victim') < 10, order.join())
   })
 
   it('lets other organizations decode while one wastes all the time and memory that it is given', async () => {

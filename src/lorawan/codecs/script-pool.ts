@@ -1,7 +1,8 @@
 /**
- * The processes in which tenants' scripts run. They start with the first job and take one job at a
- * time. A process whose job does not come to an end is killed and replaced: nothing else stops
- * every loop under every runtime. `FairQueue` decides which job is next.
+ * The processes in which tenants' scripts run. They start with the first job, and take one job at a
+ * time, or several of one organization. A process whose job does not come to an end is killed and
+ * replaced: nothing else stops every loop under every runtime. `FairQueue` decides which job is
+ * next.
  */
 import { createHash } from 'node:crypto'
 import { BoundedCache } from '../../bounded-cache.ts'
@@ -19,6 +20,7 @@ import type { ScriptCall } from './sandbox.ts'
 import {
   ASSURED_WAITING_KIB_PER_ORGANIZATION,
   HARD_TIME_MS,
+  MAXIMUM_TOGETHER,
   MAXIMUM_KNOWN_SCRIPTS,
   MAXIMUM_KNOWN_SCRIPT_LENGTH,
   MAXIMUM_WAITING_KIB,
@@ -30,7 +32,7 @@ import {
 } from './script-limits.ts'
 import { scriptFault } from './script-outcome.ts'
 import type { ScriptOutcome } from './script-outcome.ts'
-import type { ProcessJob, ProcessMessage } from './script-process.ts'
+import type { ProcessJob, ProcessJobs, ProcessMessage } from './script-process.ts'
 
 /** A script to be run for an application. */
 export interface ScriptJob {
@@ -86,10 +88,11 @@ interface WaitingJob extends ScriptJob {
 
 /** A process, with the scripts that it has loaded. */
 interface ScriptProcess {
-  readonly helper: HelperProcess<ProcessJob>
+  readonly helper: HelperProcess<ProcessJobs>
   readonly scripts: LoadedScripts
   state: 'starting' | 'idle' | 'busy'
-  taken: TakenJob<WaitingJob> | undefined
+  /** Jobs of one organization, in the order in which they run. */
+  taken: readonly TakenJob<WaitingJob>[]
   startedMs: SteadyMs
   callOff: () => void
 }
@@ -113,6 +116,7 @@ export class ScriptPool {
     sizeOf: ({ text }) => text.length,
   })
   #isStarting = false
+  #isDispatching = false
   #isClosed = false
 
   constructor({ workers, clock, log, msPerSecondOf = () => Infinity }: ScriptPoolOptions) {
@@ -150,7 +154,7 @@ export class ScriptPool {
         scriptFault('codec_busy', 'too many payloads wait for scripts: of this application, its organization, or all'),
       )
     }
-    this.#dispatch()
+    this.#dispatchSoon()
     return promise
   }
 
@@ -189,26 +193,45 @@ export class ScriptPool {
     return script
   }
 
+  /** Jobs that come in one turn of the event loop go out together. */
+  #dispatchSoon(): void {
+    if (this.#isDispatching) return
+    this.#isDispatching = true
+    setImmediate(() => {
+      this.#isDispatching = false
+      if (!this.#isClosed) this.#dispatch()
+    })
+  }
+
   #dispatch(): void {
     const maximumOfSlow = this.#maximumOfSlow()
     for (;;) {
       const idle = [...this.#processes].filter(({ state }) => state === 'idle')
       const [first] = idle
       if (first === undefined) break
-      const taken = this.#queue.next(maximumOfSlow)
-      if (taken === undefined) break
-      const heldBack = this.#heldBack(taken.job)
-      if (heldBack !== undefined) {
-        // The job came before the script was held back, perhaps with a thousand others.
-        this.#queue.finished(taken, 0)
-        taken.job.resolve({ outcome: heldBack, durationMs: 0 })
-        continue
-      }
-      this.#hand(idle.find(({ scripts }) => scripts.has(taken.job.digest)) ?? first, taken)
+      const next = this.#queue.next(maximumOfSlow)
+      if (next === undefined) break
+      if (!this.#mayRun(next)) continue
+      const taken = [next, ...this.#together(next).filter((one) => this.#mayRun(one))]
+      this.#hand(idle.find(({ scripts }) => scripts.has(next.job.digest)) ?? first, taken)
     }
     this.counters.waiting = this.#queue.size
     if (this.#isStarting || this.#processes.size >= this.#maximum) return
     if (this.#queue.hasNext(Math.max(1, this.#maximum - 1))) this.#start()
+  }
+
+  /** Where one job may take very long, the others must be able to go to another process. */
+  #together(next: TakenJob<WaitingJob>): readonly TakenJob<WaitingJob>[] {
+    return this.#time.isSlow(next.organizationId) ? [] : this.#queue.nextTogether(next, MAXIMUM_TOGETHER - 1)
+  }
+
+  /** The job may have come before its script was held back, perhaps with a thousand others. */
+  #mayRun(taken: TakenJob<WaitingJob>): boolean {
+    const heldBack = this.#heldBack(taken.job)
+    if (heldBack === undefined) return true
+    this.#queue.finished(taken, 0)
+    taken.job.resolve({ outcome: heldBack, durationMs: 0 })
+    return false
   }
 
   /**
@@ -226,7 +249,7 @@ export class ScriptPool {
     this.#isStarting = true
     let started: ScriptProcess | undefined
     try {
-      const helper = startHelper<ProcessJob, ProcessMessage>({
+      const helper = startHelper<ProcessJobs, ProcessMessage>({
         program: PROGRAM,
         heapMb: PROCESS_HEAP_MB,
         onMessage: (message) => {
@@ -246,12 +269,12 @@ export class ScriptPool {
     }
   }
 
-  #watch(helper: HelperProcess<ProcessJob>): ScriptProcess {
+  #watch(helper: HelperProcess<ProcessJobs>): ScriptProcess {
     const started: ScriptProcess = {
       helper,
       scripts: new LoadedScripts(),
       state: 'starting',
-      taken: undefined,
+      taken: [],
       startedMs: this.#clock.steady(),
       callOff: () => {},
     }
@@ -269,7 +292,7 @@ export class ScriptPool {
       this.#startFailed(one, error)
       return
     }
-    this.#log.warn({ error, codec: one.taken?.job.key }, 'codec_worker.ended')
+    this.#log.warn({ error, codec: one.taken[0]?.job.key }, 'codec_worker.ended')
     this.#end(one, scriptFault('engine_failed', 'the script made its engine fail'))
   }
 
@@ -288,31 +311,39 @@ export class ScriptPool {
     this.#end(one, undefined)
   }
 
-  #hand(one: ScriptProcess, taken: TakenJob<WaitingJob>): void {
+  #hand(one: ScriptProcess, taken: readonly TakenJob<WaitingJob>[]): void {
     one.state = 'busy'
     one.taken = taken
     one.startedMs = this.#clock.steady()
     one.callOff = this.#clock.after(HARD_TIME_MS, () => this.#kill(one))
     one.helper.hold()
-    const { script, digest, call } = taken.job
-    const { slot, isNew, dropped } = one.scripts.use(digest)
-    const job: ProcessJob = { slot, script: isNew ? script : undefined, call, dropped }
-    one.helper.send(job)
+    const jobs = taken.map(({ organizationId, job: { script, digest, call } }): ProcessJob => {
+      const { slot, isNew, dropped } = one.scripts.use(digest, organizationId)
+      return { slot, script: isNew ? script : undefined, call, dropped }
+    })
+    one.helper.send({ jobs })
   }
 
-  #finished(one: ScriptProcess, { outcome, durationMs, processorMs, sizeBytes, wasLoaded }: FinishedMessage): void {
+  #finished(one: ScriptProcess, { results }: FinishedMessage): void {
     one.callOff()
     one.state = 'idle'
     one.helper.release()
     const { taken } = one
-    one.taken = undefined
-    if (wasLoaded) this.counters.loads += 1
-    if (taken !== undefined) {
-      one.scripts.ran(taken.job.digest, sizeBytes)
-      this.#time.spend(taken.organizationId, processorMs, wasLoaded)
-      this.#settle(taken, outcome, durationMs)
+    one.taken = []
+    this.#putBack(taken.slice(results.length))
+    for (const [index, { outcome, durationMs, processorMs, sizeBytes, wasLoaded }] of results.entries()) {
+      const job = taken[index]
+      if (job === undefined) break
+      if (wasLoaded) this.counters.loads += 1
+      one.scripts.ran(job.job.digest, sizeBytes)
+      this.#time.spend(job.organizationId, processorMs, wasLoaded)
+      this.#settle(job, outcome, durationMs)
     }
     this.#dispatch()
+  }
+
+  #putBack(jobs: readonly TakenJob<WaitingJob>[]): void {
+    for (const job of jobs.toReversed()) this.#queue.putBack(job)
   }
 
   #settle(taken: TakenJob<WaitingJob>, outcome: ScriptOutcome, durationMs: number): void {
@@ -329,8 +360,9 @@ export class ScriptPool {
   #kill(one: ScriptProcess): void {
     const { taken } = one
     this.counters.kills += 1
-    if (taken !== undefined) {
-      const { organizationId, key, script } = taken.job
+    const [only] = taken
+    if (only !== undefined && taken.length === 1) {
+      const { organizationId, key, script } = only.job
       // With the strike for its outcome these are three: replacing a process costs some time more.
       this.#quarantine.strike(key, script, 2)
       this.#log.warn({ organizationId, codec: key, durationMs: HARD_TIME_MS }, 'codec_worker.killed')
@@ -348,11 +380,15 @@ export class ScriptPool {
     this.#ending.add(ended)
     void ended.finally(() => this.#ending.delete(ended))
     const { taken } = one
-    one.taken = undefined
-    if (taken !== undefined && outcome !== undefined) {
+    one.taken = []
+    const [first] = taken
+    if (first !== undefined && outcome !== undefined) {
       const durationMs = this.#clock.steady() - one.startedMs
-      this.#time.spend(taken.organizationId, durationMs + PROCESS_COST_MS)
-      this.#settle(taken, outcome, durationMs)
+      this.#time.spend(first.organizationId, durationMs + PROCESS_COST_MS)
+      // Nobody knows which of several jobs it was. The organization is slow from now on, so that
+      // each of them runs alone.
+      if (taken.length === 1 || this.#isClosed) for (const job of taken) this.#settle(job, outcome, durationMs)
+      else this.#putBack(taken)
     }
     if (!this.#isClosed) this.#dispatch()
   }

@@ -1,9 +1,10 @@
 /**
  * The process in which tenants' scripts run: one engine, the scripts that it has loaded, and one
- * job at a time. The pool decides which scripts stay loaded. It kills the process where a script
- * does not come to an end.
+ * job at a time. A message brings one job or several. The pool decides which scripts stay loaded.
+ * It kills the process where a script does not come to an end.
  */
 import { answerParent } from '../../helper-process.ts'
+import { TOGETHER_MS } from './script-limits.ts'
 import { ProcessorTime } from './processor-time.ts'
 import { Sandbox } from './sandbox.ts'
 import type { ScriptCall } from './sandbox.ts'
@@ -12,7 +13,7 @@ import type { EngineClock } from './script-engine.ts'
 import { scriptFault } from './script-outcome.ts'
 import type { ScriptFault, ScriptFaultCode, ScriptOutcome } from './script-outcome.ts'
 
-/** One job. With `script` the slot gets a new script first. */
+/** One of the jobs of a message. With `script` the slot gets a new script first. */
 export interface ProcessJob {
   readonly slot: number
   readonly script: string | undefined
@@ -21,21 +22,31 @@ export interface ProcessJob {
   readonly dropped: readonly number[]
 }
 
-/** A message of the process: that it has started, or the result of its job. */
+/** A message to the process. */
+export interface ProcessJobs {
+  readonly jobs: readonly ProcessJob[]
+}
+
+/** The result of a job. */
+export interface JobResult {
+  readonly outcome: ScriptOutcome
+  /** Time that passed. */
+  readonly durationMs: number
+  /** Time of a processor that the job took. */
+  readonly processorMs: number
+  /** Bytes that the script of the slot holds in this process. */
+  readonly sizeBytes: number
+  /** Whether the script was loaded for this job. */
+  readonly wasLoaded: boolean
+}
+
+/**
+ * A message of the process: that it has started, or the results of its jobs, in their order. Jobs
+ * at the end that have no result were not run, because the others took too long.
+ */
 export type ProcessMessage =
   | { readonly kind: 'started' }
-  | {
-      readonly kind: 'finished'
-      readonly outcome: ScriptOutcome
-      /** Time that passed. */
-      readonly durationMs: number
-      /** Time of a processor that the job took. */
-      readonly processorMs: number
-      /** Bytes that the script of the slot holds in this process. */
-      readonly sizeBytes: number
-      /** Whether the script was loaded for this job. */
-      readonly wasLoaded: boolean
-    }
+  | { readonly kind: 'finished'; readonly results: readonly JobResult[] }
 
 interface Slot {
   readonly script: string
@@ -54,7 +65,7 @@ const clock: EngineClock = {
 /** Faults of loading that do not come from the script alone. The next job tries again. */
 const PASSING: ReadonlySet<ScriptFaultCode> = new Set(['time_exceeded', 'stack_exceeded', 'engine_failed'])
 
-const say: (message: ProcessMessage) => void = answerParent((job) => take(job as ProcessJob))
+const say: (message: ProcessMessage) => void = answerParent((message) => void take((message as ProcessJobs).jobs))
 const slots = new Map<number, Slot>()
 /** A script that is run once before the first job; see `openWarm`. */
 const WARM_UP = 'function Decode(fPort, bytes) { return { sum: bytes[0] + fPort } }'
@@ -69,23 +80,33 @@ let wasLoaded = false
 
 say({ kind: 'started' })
 
-function take(job: ProcessJob): void {
+async function take(jobs: readonly ProcessJob[]): Promise<void> {
+  const startMs = clock.elapsedMs()
+  const results: JobResult[] = []
+  for (const job of jobs) {
+    // The pool counts on this, also for a job that is not run now.
+    accept(job)
+    if (results.length === 0 || clock.elapsedMs() - startMs < TOGETHER_MS) results.push(await resultOf(job))
+  }
+  say({ kind: 'finished', results })
+}
+
+async function resultOf(job: ProcessJob): Promise<JobResult> {
   const startMs = clock.elapsedMs()
   wasLoaded = false
-  const finish = (outcome: ScriptOutcome): void => {
-    const loaded = slots.get(job.slot)?.loaded
-    const sizeBytes = loaded instanceof Sandbox ? loaded.size : 0
-    const durationMs = clock.elapsedMs() - startMs
-    const processorMs = processorTime.charge(durationMs)
-    say({ kind: 'finished', outcome, durationMs, processorMs, sizeBytes, wasLoaded })
-  }
-  run(job).then(finish, (error: unknown) => {
+  let outcome: ScriptOutcome
+  try {
+    outcome = await run(job)
+  } catch (error) {
     // A script can't get here. The next job begins with a new engine, whatever the reason was.
     loseEngine()
-    finish(
-      scriptFault('engine_failed', error instanceof Error ? `the engine failed: ${error.name}` : 'the engine failed'),
-    )
-  })
+    const text = error instanceof Error ? `the engine failed: ${error.name}` : 'the engine failed'
+    outcome = scriptFault('engine_failed', text)
+  }
+  const loaded = slots.get(job.slot)?.loaded
+  const sizeBytes = loaded instanceof Sandbox ? loaded.size : 0
+  const durationMs = clock.elapsedMs() - startMs
+  return { outcome, durationMs, processorMs: processorTime.charge(durationMs), sizeBytes, wasLoaded }
 }
 
 /**
@@ -99,9 +120,12 @@ async function openWarm(): Promise<ScriptEngine> {
   return opened
 }
 
-async function run({ slot: index, script, call, dropped }: ProcessJob): Promise<ScriptOutcome> {
+function accept({ slot, script, dropped }: ProcessJob): void {
   for (const one of dropped) forget(one)
-  if (script !== undefined) slots.set(index, { script, loaded: undefined })
+  if (script !== undefined) slots.set(slot, { script, loaded: undefined })
+}
+
+async function run({ slot: index, call }: ProcessJob): Promise<ScriptOutcome> {
   const slot = slots.get(index)
   if (slot === undefined) return scriptFault('engine_failed', 'the script is not loaded')
   engine ??= await ScriptEngine.open(wasm, clock)

@@ -44,6 +44,21 @@ describe('an uplink without object', () => {
     assert.equal(result.text, FAMILY_B.replace('"fCnt"', `${OBJECT.replace(':', ' : ')} , "fCnt"`))
   })
 
+  it('gets the measurements of a script that normalizes as a list, unless it has measurements', async () => {
+    const script =
+      'function decodeUplink() { return { data: { t: 21.5 } } }\n' +
+      'function normalizeUplink({ data }) { return { data: { air: { temperature: data.t } } } }'
+    const normalizing: UplinkCodec = { ...CAYENNE, codec: 'CUSTOM_JS', script }
+    const list = '"normalized":[{"air":{"temperature":21.5}}]'
+    assert.ok((await added(FAMILY_A, normalizing)).text.includes(`"data":"AWcA+gFoQA==","object":{"t":21.5},${list},`))
+    const own = FAMILY_A.replace('"tags"', '"normalized":[],"tags"')
+    assert.ok(!(await added(own, normalizing)).text.includes('air'))
+    const several = script.replace('{ data: { air: { temperature: data.t } } }', '{ data: [{ a: 1 }, { a: 2 }] }')
+    assert.ok(
+      (await added(FAMILY_B, { ...normalizing, script: several })).text.includes('"normalized":[{"a":1},{"a":2}]'),
+    )
+  })
+
   it('keeps what came with it where it can’t be decoded, and an error event of its family tells why', async () => {
     const a = await added(FAMILY_A.replace('AWcA+gFoQA==', 'AWcA+gFo'))
     assert.equal(a.text, FAMILY_A.replace('AWcA+gFoQA==', 'AWcA+gFo'))

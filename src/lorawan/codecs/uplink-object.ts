@@ -2,12 +2,16 @@
  * Adds `object` to uplinks whose network server sent none. Only this member is put into the event's
  * text: numbers, their spelling and the order of members stay those of the network server.
  */
-import type { Codecs, DecodeRequest } from './codecs.ts'
+import type { Codecs, Decoded, DecodeRequest } from './codecs.ts'
 
 /** How the uplinks of an application are decoded. */
 export interface UplinkCodec extends Pick<DecodeRequest, 'applicationId' | 'codec' | 'script' | 'variables'> {
   /** When the event came in, in ms since 1970. Used when the event tells no time. */
   readonly receivedAtMs: number
+  /** The device profile whose codec it is, and the FPorts that it decodes. */
+  readonly profile?:
+    | (NonNullable<DecodeRequest['profile']> & { readonly decodesPort: ((fPort: number) => boolean) | undefined })
+    | undefined
 }
 
 /** An uplink on its way to its subscribers. */
@@ -52,11 +56,12 @@ export async function addObject(
   const event = codec.codec === '' ? undefined : eventTextOf(payload)
   if (event === undefined || !lacksObject(event)) return { payload, error: undefined }
   const { data, fPort } = event.values
+  if (codec.profile?.decodesPort?.(Number(fPort)) === false) return { payload, error: undefined }
   const bytes = typeof data === 'string' ? bytesOf(data) : undefined
   if (bytes === undefined) return { payload, error: errorEvent(event, 'data: is not base64') }
   const recvTimeMs = receptionOf(event) ?? receivedAtMs
   const decoded = await codecs.decodeUplink({ ...codec, fPort: Number(fPort), bytes, recvTimeMs })
-  if (decoded.ok) return { payload: withObject(event, decoded.json), error: undefined }
+  if (decoded.ok) return { payload: withObject(event, decoded), error: undefined }
   const place = decoded.line === undefined ? '' : ` (line ${decoded.line})`
   return { payload, error: errorEvent(event, `${decoded.message}${place}`) }
 }
@@ -70,7 +75,8 @@ export function withoutObject(payload: Buffer, message: string): UplinkWithObjec
   return { payload, error: event !== undefined && lacksObject(event) ? errorEvent(event, message) : undefined }
 }
 
-function eventTextOf(payload: Buffer): EventText | undefined {
+/** The text of an event; undefined for one that is no JSON object, or too large. */
+export function eventTextOf(payload: Buffer): EventText | undefined {
   if (payload.length > MAXIMUM_EVENT_BYTES) return undefined
   try {
     // A text that is not UTF-8 would not come out as it went in.
@@ -108,12 +114,19 @@ function receptionOf({ values }: EventText): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** Puts the object in the place of a null, or behind `data`. */
-function withObject({ text, members }: EventText, json: string): Buffer {
+/**
+ * Puts the object in the place of a null, or behind `data`. The measurements of a script that
+ * normalizes come behind the object, as a list.
+ */
+function withObject({ text, members }: EventText, { json, normalizedJson }: Decoded): Buffer {
   const isNull = members.get('object')
   const start = isNull?.start ?? members.get('data')?.end ?? 0
   const end = isNull?.end ?? start
-  return Buffer.from(`${text.slice(0, start)}${isNull === undefined ? ',"object":' : ''}${json}${text.slice(end)}`)
+  const name = isNull === undefined ? ',"object":' : ''
+  const isTold = normalizedJson === undefined || members.has('normalized')
+  const list = normalizedJson?.startsWith('[') === true ? normalizedJson : `[${normalizedJson}]`
+  const measurements = isTold ? '' : `,"normalized":${list}`
+  return Buffer.from(`${text.slice(0, start)}${name}${json}${measurements}${text.slice(end)}`)
 }
 
 function errorEvent(event: EventText, message: string): NonNullable<UplinkWithObject['error']> {

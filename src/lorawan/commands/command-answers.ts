@@ -12,6 +12,7 @@ import type { CommandPorts } from './command-ports.ts'
 import type { DeviceNames } from './command-registry.ts'
 import type { DownlinkItem } from './downlink-item.ts'
 import type { ErrorType, EventPayloads } from '../events.ts'
+import { shapeEvent } from '../shapes/shape-event.ts'
 import { eventTopic } from '../topics.ts'
 
 /** The facts about a command in its error event, in both families. */
@@ -125,7 +126,15 @@ export class CommandAnswers {
    */
   respond({ applicationId, devEui }: CommandTarget, answer: CommandAnswer, wanted: ResponseWanted): void {
     const body = answer.ok
-      ? { applicationId, devEui, id: answer.id, accepted: true, state: answer.state, repeated: answer.isRepeated }
+      ? {
+          applicationId,
+          devEui,
+          id: answer.id,
+          accepted: true,
+          state: answer.state,
+          repeated: answer.isRepeated,
+          ...given({ warnings: answer.warnings }),
+        }
       : {
           applicationId,
           devEui,
@@ -160,10 +169,19 @@ export class CommandAnswers {
         : eventOfA(devEui, names, told)
       this.counts.errorEvents += 1
       const topicName = eventTopic(names.applicationId, devEui, 'error')
-      await this.#publish(topicName, Buffer.from(JSON.stringify(event)), 1, undefined)
+      const payload = Buffer.from(JSON.stringify(event))
+      await this.#publish(topicName, this.#inShape(names, devEui, payload), 1, undefined)
     } catch (error) {
       log.error({ devEui, applicationId, error }, 'command.answer_failed')
     }
+  }
+
+  /** The event as the application's other events go out. An error event can always be read. */
+  #inShape({ applicationId, eventShape = '' }: DeviceNames, devEui: string, payload: Buffer): Buffer {
+    if (eventShape === '') return payload
+    const event = { kind: 'error', applicationId, devEui, payload, receivedAtMs: this.#options.clock.now() } as const
+    const shaped = shapeEvent(event, eventShape)
+    return shaped.ok ? shaped.payload : payload
   }
 
   async #publish(

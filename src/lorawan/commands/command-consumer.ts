@@ -10,7 +10,8 @@ import type { QoS } from '../../mqtt/packet.ts'
 import { hasWildcard } from '../../mqtt/topic-name.ts'
 import { parseCommand } from './command.ts'
 import type { CommandAnswers, ResponseWanted } from './command-answers.ts'
-import type { CommandAnswer, CommandRefused, CommandTarget, Commands } from './commands.ts'
+import type { CommandAnswer, CommandRefused, CommandTarget } from './commands.ts'
+import type { DeviceCommands } from './device-commands.ts'
 import { parseTopic } from '../topics.ts'
 
 /**
@@ -19,7 +20,10 @@ import { parseTopic } from '../topics.ts'
  * the acknowledgement. Where there is no Reason Code (MQTT 3.1.1, QoS 0), the error event reports
  * the refusal and the connection goes on.
  */
-export function createCommandConsumer(commands: Commands, answers: CommandAnswers): PublishConsumer {
+export function createCommandConsumer(
+  commands: Pick<DeviceCommands, 'submit'>,
+  answers: CommandAnswers,
+): PublishConsumer {
   return {
     wants: (topicName) => topicName.endsWith('/command/down'),
     // The commands of one device are queued in the order in which they came; other devices'
@@ -29,7 +33,11 @@ export function createCommandConsumer(commands: Commands, answers: CommandAnswer
   }
 }
 
-async function consume(message: ConsumedMessage, commands: Commands, answers: CommandAnswers): Promise<Decision> {
+async function consume(
+  message: ConsumedMessage,
+  commands: Pick<DeviceCommands, 'submit'>,
+  answers: CommandAnswers,
+): Promise<Decision> {
   const topic = parseTopic(message.topicName)
   if (topic?.kind !== 'command') {
     return refusal(ReasonCodes.topicNameInvalid, 'invalid_command_topic', 'this is not the command topic of a device')

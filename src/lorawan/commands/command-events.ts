@@ -38,7 +38,7 @@ export interface CommandEventsOptions {
 /**
  * The largest event that is read, in bytes; real ones have some 500. A larger event passes unread.
  */
-const MAXIMUM_EVENT_BYTES = 65_536
+export const MAXIMUM_EVENT_BYTES = 65_536
 /** The length, in characters, to which a network server's sentence is cut. */
 const MAXIMUM_REASON_LENGTH = 200
 /**
@@ -58,8 +58,22 @@ const KEPT_CODE = 'DOWNLINK_GATEWAY'
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 const TAILS = ['/event/txack', '/event/ack', '/event/error', '/event/log', '/event/join']
 
+/** The command events as the path of events sees them. */
+export interface PassingCommandEvents {
+  /**
+   * True for the Topic Names of events that may be about a command. It is asked for each message,
+   * so it has to be cheap.
+   */
+  wants(topicName: string): boolean
+  /**
+   * Applies the event to the command that it is about. Returns the payload, with the command's id
+   * as a further member where that is known. A promise never rejects, and resolves within 2 s.
+   */
+  told(event: CommandEvent & { readonly applicationId: string }): Buffer | Promise<Buffer>
+}
+
 /** Reads each passing event that may be about a command. */
-export class CommandEvents {
+export class CommandEvents implements PassingCommandEvents {
   /** How many commands a gateway has sent. */
   transmitted = 0
   readonly #queue: DownlinkQueue
@@ -79,10 +93,6 @@ export class CommandEvents {
     this.#onDiscarded = options.onDiscarded
   }
 
-  /**
-   * True for the Topic Names of events that may be about a command. It is asked for each message,
-   * so it has to be cheap.
-   */
   wants(topicName: string): boolean {
     // Nearly all events are `up`: one character tells them apart.
     if (topicName.endsWith('p')) return false
@@ -128,15 +138,28 @@ export class CommandEvents {
    * `commandId`, as its first member; returns the same Buffer when the event is about no known
    * command.
    */
-  apply({ devEui, kind, payload }: CommandEvent): Buffer {
-    if (payload.length > MAXIMUM_EVENT_BYTES || !this.#queue.knows(devEui)) return payload
+  apply(event: CommandEvent): Buffer {
+    const commandId = this.match(event)
+    return commandId === undefined ? event.payload : withCommandId(event.payload, commandId)
+  }
+
+  /**
+   * Applies the event to the command that it is about. Returns the command's id; undefined when the
+   * event is about no known command, or has the member `commandId` already.
+   */
+  match({ devEui, kind, payload }: CommandEvent): string | undefined {
+    if (payload.length > MAXIMUM_EVENT_BYTES || !this.#queue.knows(devEui)) return undefined
     const members = membersOf(payload)
-    if (members === undefined) return payload
+    if (members === undefined) return undefined
     const item = this.#applyTo(devEui, kind, members)
     this.#note(devEui, kind, members, item)
     if (item === undefined) this.#keep({ devEui, kind, payload }, downlinkIdIn(members))
-    if (item === undefined || Object.hasOwn(members, 'commandId')) return payload
-    return withCommandId(payload, item.content.id)
+    return Object.hasOwn(members, 'commandId') ? undefined : item?.content.id
+  }
+
+  told(event: CommandEvent): Buffer | Promise<Buffer> {
+    const naming = this.named(event)
+    return naming === undefined ? this.apply(event) : naming.then(() => this.apply(event))
   }
 
   /** Keeps an event about an unknown downlink if that downlink may turn out to be a command. */

@@ -5,12 +5,13 @@
  */
 import type { Logger } from '../../logger.ts'
 import type { CommandPorts } from './command-ports.ts'
-import type { DurableState } from './durable-state.ts'
+import type { DurableState, LoadedState } from './durable-state.ts'
 
-export type CommandNamingOptions = Pick<CommandPorts, 'state' | 'log'>
+export type CommandNamingOptions = Pick<CommandPorts, 'state' | 'log' | 'onNaming'>
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-const PREFIX = 'naming/'
+/** Begins the keys of all entries in the durable state. */
+export const NAMING_PREFIX = 'naming/'
 /**
  * Applications that are remembered, some 100 bytes each. At the bound the application that was seen
  * first is forgotten, and is learnt again from its next event.
@@ -20,6 +21,7 @@ const MAXIMUM_APPLICATIONS = 10_000
 export class CommandNaming {
   readonly #state: DurableState
   readonly #log: Logger
+  readonly #onNaming: CommandPorts['onNaming']
   /** By application: true when its events name commands. */
   readonly #seen = new Map<string, boolean>()
   /**
@@ -28,15 +30,16 @@ export class CommandNaming {
    */
   readonly #first = new Map<string, string>()
 
-  constructor({ state, log }: CommandNamingOptions) {
+  constructor({ state, log, onNaming }: CommandNamingOptions) {
     this.#state = state
     this.#log = log
+    this.#onNaming = onNaming
   }
 
-  /** Reads the stored state; to be called once, before anything else. */
-  async load(): Promise<void> {
-    for await (const { key, value } of this.#state.load(PREFIX)) {
-      this.#seen.set(key.slice(PREFIX.length), value.toString() === 'named')
+  /** Reads stored state: that of this node before anything else, and that of a dead node. */
+  async load(entries: LoadedState): Promise<void> {
+    for await (const { key, value } of entries(NAMING_PREFIX)) {
+      this.#seen.set(key.slice(NAMING_PREFIX.length), value.toString() === 'named')
     }
   }
 
@@ -57,10 +60,16 @@ export class CommandNaming {
     this.#keep(applicationId, isNamed)
   }
 
-  #keep(applicationId: string, isNamed: boolean): void {
+  /** Another node has seen it, and stores it. */
+  learn(applicationId: string, isNamed: boolean): void {
     const [earliest] = this.#seen.keys()
     if (this.#seen.size >= MAXIMUM_APPLICATIONS && earliest !== undefined) this.forget(earliest)
     this.#seen.set(applicationId, isNamed)
+  }
+
+  #keep(applicationId: string, isNamed: boolean): void {
+    this.learn(applicationId, isNamed)
+    this.#onNaming?.(applicationId, isNamed)
     this.#write(applicationId, Buffer.from(isNamed ? 'named' : 'counted'))
   }
 
@@ -92,7 +101,7 @@ export class CommandNaming {
 
   /** Starts to write; a value that can't be stored is learnt again after a restart. */
   #write(applicationId: string, value: Buffer | undefined): void {
-    this.#state.write([{ key: PREFIX + applicationId, value }]).catch((error: unknown) => {
+    this.#state.write([{ key: NAMING_PREFIX + applicationId, value }]).catch((error: unknown) => {
       this.#log.error({ applicationId, error }, 'command.naming_not_written')
     })
   }

@@ -37,6 +37,8 @@ export interface CommandPorts {
   readonly wordWaitMs: number
   /** Commands that may wait for all devices of the organization. */
   readonly maximumWaitingOf: (organizationId: string) => number
+  /** Called when this node has learnt whether the application's events name commands. */
+  readonly onNaming?: (applicationId: string, isNamed: boolean) => void
   readonly log: Logger
   readonly limits?: DownlinkQueueLimits
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { readCommand } from './command.ts'
-import { nobodyReads, WAIT_CODES } from './command-waits.ts'
+import { nobodyReads, plainWait, WAIT_CODES, waitWithDevice } from './command-waits.ts'
 import { AWAY, DEVICE, openTestDownlinks, OTHER_DEVICE } from './downlinks.testing.ts'
 import type { TestDownlinks } from './downlinks.testing.ts'
 
@@ -35,6 +35,25 @@ test('the first command of a device waits for the network server, the others for
     'the organization’s network server has been away since 1970-01-01T00:00:01.000Z',
   )
   assert.equal(reasonOf(downlinks, 'two'), 'the command "one" of the device goes first')
+})
+
+test('a wait for the next uplink says whether the device was ever heard, not since, or in vain', () => {
+  const takenAtMs = 1_000_000
+  const told = (lastSeenAtMs: number | null) => waitWithDevice(plainWait('next_uplink'), { takenAtMs, lastSeenAtMs })
+  assert.equal(told(null)?.code, 'device_never_heard')
+  assert.match(told(null)?.reason ?? '', /after its next uplink, and this device has never been heard$/)
+  for (const early of [0, takenAtMs, takenAtMs + 19_999]) {
+    assert.equal(told(early)?.code, 'next_uplink')
+    assert.ok(told(early)?.reason.endsWith(`its last one came at ${new Date(early).toISOString()}`))
+  }
+  assert.equal(told(takenAtMs + 20_000)?.code, 'receive_window_closed')
+  assert.match(
+    told(takenAtMs + 20_000)?.reason ?? '',
+    /heard at 1970-01-01T00:17:00\.000Z, its receive windows are closed/,
+  )
+  const other = plainWait('paced')
+  assert.equal(waitWithDevice(other, { takenAtMs, lastSeenAtMs: null }), other)
+  assert.equal(waitWithDevice(undefined, { takenAtMs, lastSeenAtMs: null }), undefined)
 })
 
 test('devices that are not tried wait for the same reason', async () => {

@@ -16,6 +16,8 @@ export const WAIT_CODES = [
   'network_server_busy',
   'organization_busy',
   'next_uplink',
+  'device_never_heard',
+  'receive_window_closed',
   'device_acknowledgement',
 ] as const
 
@@ -35,6 +37,13 @@ export type AwayCode = Extract<WaitCode, `network_server_${string}` | 'device_di
  * never.
  */
 export type Presence = 'connected' | number | undefined
+
+/**
+ * The receive windows of class A open 1 to 15 s after an uplink, and close within seconds (LoRaWAN
+ * L2 1.0.4 §3.3). An uplink so soon after the hand-over came too early for the command, or its word
+ * is still on the way.
+ */
+const WINDOWS_MS = 20_000
 
 const REASONS = {
   handing_over: 'it is being handed to the network server',
@@ -77,6 +86,41 @@ export function waitBehind(commandId: string): CommandWait {
 export function waitForWord(commandId: string | undefined): CommandWait {
   const before = commandId === undefined ? 'the command before it' : `the command "${commandId}" before it`
   return { code: 'awaits_word', reason: `the network server has not told yet what became of ${before}` }
+}
+
+/** The times between which a command waits for its device, ms since 1970. */
+export interface DeviceTimes {
+  /** When the network server took the command. */
+  readonly takenAtMs: number
+  /** When the device was last heard; `null` for never. */
+  readonly lastSeenAtMs: number | null
+}
+
+/**
+ * A wait for the next uplink, with the device's own past: it was never heard, or not since, or its
+ * receive window was used for something else. Other waits stay as they are.
+ */
+export function waitWithDevice(
+  wait: CommandWait | undefined,
+  { takenAtMs, lastSeenAtMs }: DeviceTimes,
+): CommandWait | undefined {
+  if (wait?.code !== 'next_uplink') return wait
+  if (lastSeenAtMs === null) {
+    return {
+      code: 'device_never_heard',
+      reason: `${REASONS.next_uplink}, and this device has never been heard`,
+    }
+  }
+  const heard = new Date(lastSeenAtMs).toISOString()
+  if (lastSeenAtMs - takenAtMs < WINDOWS_MS) {
+    return { code: 'next_uplink', reason: `${REASONS.next_uplink}; its last one came at ${heard}` }
+  }
+  return {
+    code: 'receive_window_closed',
+    reason:
+      `the device was heard at ${heard}, its receive windows are closed, and the network server has not told that the ` +
+      'command was sent; it may go after the next uplink',
+  }
 }
 
 /**

@@ -11,8 +11,8 @@ import { decodeBase64, MAXIMUM_DATA_BYTES } from '../base64.ts'
 /** A command that can be put into a device's downlink queue. */
 export interface Command {
   readonly confirmed: boolean
-  /** From 1 to 255. */
-  readonly fPort: number
+  /** From 1 to 255; undefined when the command has only `object`, and its codec names the port. */
+  readonly fPort: number | undefined
   /** At most 242 bytes, in plaintext; undefined when the command has only `object`. */
   readonly data: Buffer | undefined
   /**
@@ -158,7 +158,7 @@ export function readCommand(message: JsonObject): CommandResult {
   const replace = memberOf(message, 'replace')
   const found =
     confirmedFault(confirmed) ??
-    fPortFault(fPort) ??
+    (fPort === undefined && base64 === undefined && object !== undefined ? undefined : fPortFault(fPort)) ??
     dataFault(base64, data) ??
     (object === undefined || objectOf(object) !== undefined ? undefined : wrongType('object', 'an object', object)) ??
     contentFault(base64, object) ??
@@ -172,7 +172,7 @@ export function readCommand(message: JsonObject): CommandResult {
     ok: true,
     command: {
       confirmed: confirmed as boolean,
-      fPort: fPort as number,
+      fPort: fPort as number | undefined,
       data,
       object: object as CommandObject | undefined,
       id: id as string | undefined,

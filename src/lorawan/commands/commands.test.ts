@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { parseCommand } from './command.ts'
 import { silentLogger } from '../../logger.ts'
 import type { ConsumedMessage } from '../../broker/ports/consumer.ts'
 import type { Decision, Refusal } from '../../broker/ports/policy.ts'
@@ -87,7 +88,10 @@ describe('an object', () => {
     const decision = refusalIn(await publish(downlinks, { confirmed: true, fPort: 1, object: { led: { 1: 1 } } }))
     assert.deepEqual(
       [decision.code, decision.reason],
-      ['command_codec_missing', 'object: neither the application nor its network server has a codec for it; send data'],
+      [
+        'command_codec_missing',
+        'object: neither the application nor its network server has a codec for it; send data, or set objectCommands of the application if its network server has a codec',
+      ],
     )
     await downlinks.settle()
     assert.equal(downlinks.told('/event/error')[0]?.['type'], 'DOWNLINK_CODEC')
@@ -221,6 +225,46 @@ describe('the error event', () => {
     await downlinks.settle()
     assert.equal(downlinks.told('/event/error').length, 110)
     assert.equal(downlinks.numbers()['errorEventsWithheld'], 90)
+  })
+})
+
+function openWithPort(fPort: number | undefined) {
+  const port = fPort === undefined ? {} : { fPort }
+  return openTestDownlinks({
+    encoder: { encodeDownlink: async () => ({ ok: true, data: Buffer.of(1), ...port, warnings: ['w'] }) },
+  })
+}
+
+describe('the fPort of a command with an object', () => {
+  it('is the script’s where the command names none', async () => {
+    const downlinks = await openWithPort(7)
+    downlinks.codecs.set('5', { codec: 'CUSTOM_JS', encoderScript: '' })
+    assert.ok((await publish(downlinks, { confirmed: false, object: {}, id: 'a' })).allowed)
+    assert.deepEqual(
+      downlinks.commands.list('1', DEVICE).map(({ content }) => content.fPort),
+      [7],
+    )
+  })
+
+  it('is the command’s own where it names one, and the answer warns of the script’s', async () => {
+    const downlinks = await openWithPort(7)
+    downlinks.codecs.set('5', { codec: 'CUSTOM_JS', encoderScript: '' })
+    const payload = Buffer.from(JSON.stringify({ confirmed: false, fPort: 9, object: {}, id: 'a' }))
+    const answer = await downlinks.commands.submit({ applicationId: '5', devEui: DEVICE }, parseCommand(payload))
+    assert.ok(answer.ok)
+    assert.deepEqual(answer.warnings, ['w', 'fPort: the script names 7; the command goes to its own fPort, 9'])
+    assert.deepEqual(
+      downlinks.commands.list('1', DEVICE).map(({ content }) => content.fPort),
+      [9],
+    )
+  })
+
+  it('is missing where neither names one', async () => {
+    const downlinks = await openWithPort(undefined)
+    downlinks.codecs.set('5', { codec: 'CUSTOM_JS', encoderScript: '' })
+    const refusal = refusalIn(await publish(downlinks, { confirmed: false, object: {} }))
+    assert.equal(refusal.code, 'command_member_missing')
+    assert.equal(refusal.reason, 'fPort: is missing, and no codec names one')
   })
 })
 
@@ -367,7 +411,7 @@ async function publish(
     sender: { tenant: 'organization:1', identity: 'user:1', maySubscribe: () => true },
     ...fields,
   }
-  const consumer = downlinks.consumers.find((candidate) => candidate.wants(message.topicName))
+  const consumer = downlinks.ways().consumers.find((candidate) => candidate.wants(message.topicName))
   assert.ok(consumer)
   return consumer.consume(message)
 }

@@ -225,12 +225,26 @@ describe('a command of an object', () => {
     assert.equal((await send('a', { data: undefined, object: { valve: 'shut' } })).ok, false)
   })
 
+  it('goes to any network server when the application passes objects on, and has no codec', async () => {
+    const object = { valve: 'open' }
+    downlinks.codecs.set('5', { codec: '', encoderScript: '', passesObjects: true })
+    assert.equal((await send('a', { data: undefined, object })).ok, true)
+    await downlinks.settle()
+    assert.deepEqual(
+      server.offered.map((downlink) => [downlink.data, downlink.object]),
+      [[undefined, object]],
+    )
+  })
+
   it('is refused in plain words when nobody has a codec', async () => {
     const answer = await send('a', { data: undefined, object: { valve: { 1: 1 } } })
     assert.ok(!answer.ok)
     assert.deepEqual(
       [answer.code, answer.message],
-      ['command_codec_missing', 'object: neither the application nor its network server has a codec for it; send data'],
+      [
+        'command_codec_missing',
+        'object: neither the application nor its network server has a codec for it; send data, or set objectCommands of the application if its network server has a codec',
+      ],
     )
   })
 })

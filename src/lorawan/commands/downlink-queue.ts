@@ -8,6 +8,7 @@ import type { DownlinkContent, DownlinkFailure, Enqueued } from './downlink-item
 import { DownlinkRecords } from './downlink-records.ts'
 import type { DownlinkCounts, DownlinkRecordsOptions } from './downlink-records.ts'
 import type { DownlinkShelves } from './downlink-shelves.ts'
+import type { LoadedState } from './durable-state.ts'
 import type { HandOverAnswer } from './network-server.ts'
 
 /** The part of a network server's answer "taken" that the queue keeps. */
@@ -67,11 +68,11 @@ export class DownlinkQueue {
   }
 
   /**
-   * Reads the stored commands; to be called once, before anything else. Logs an unreadable command
-   * and leaves it in the store.
+   * Reads stored commands: those of this node before anything else, and those of a dead node.
+   * Logs an unreadable command and leaves it in the store.
    */
-  async load(): Promise<void> {
-    this.#sequence = await this.#records.load()
+  async load(entries: LoadedState): Promise<void> {
+    this.#sequence = Math.max(this.#sequence, await this.#records.load(entries))
   }
 
   /**

@@ -4,6 +4,7 @@
  */
 import { given } from '../../given.ts'
 import type { CommandPorts } from './command-ports.ts'
+import type { LoadedState } from './durable-state.ts'
 import { DownlinkItem, QUEUE_PREFIX } from './downlink-item.ts'
 import type { DownlinkFailure, DownlinkState } from './downlink-item.ts'
 import { DOWNLINK_QUEUE_LIMITS } from './downlink-queue-limits.ts'
@@ -60,15 +61,16 @@ export class DownlinkRecords {
   }
 
   /**
-   * Reads the stored items; to be called once, before anything else. Logs an unreadable item and
-   * leaves it in the store. Resolves with the highest sequence number.
+   * Reads stored items. Logs an unreadable item and leaves it in the store. Resolves with the
+   * highest sequence number; 0 when there are none.
    */
-  async load(): Promise<number> {
-    const { state, clock, log, onTaken, onWaiting } = this.#options
+  async load(entries: LoadedState): Promise<number> {
+    const { clock, log, onTaken, onWaiting } = this.#options
     const items: DownlinkItem[] = []
-    for await (const { key, value } of state.load(QUEUE_PREFIX)) {
+    for await (const { key, value } of entries(QUEUE_PREFIX)) {
       try {
-        items.push(DownlinkItem.fromState(value))
+        const item = DownlinkItem.fromState(value)
+        if (this.#mayJoin(item)) items.push(item)
       } catch (error) {
         log.error({ key, error }, 'command.unreadable')
       }
@@ -86,8 +88,19 @@ export class DownlinkRecords {
       this.shelves.addLeft(item)
       onTaken(item)
     }
-    for (const { waiting } of this.shelves.devices()) for (const item of waiting) onWaiting(item)
+    this.shelves.sortLeft()
+    for (const item of items) if (item.state === 'queued') onWaiting(item)
     return sequence
+  }
+
+  /**
+   * False for an item that is here already, and for one of another organization than the device's
+   * other commands: the device has changed its owner since.
+   */
+  #mayJoin({ content: { devEui, organizationId }, queueItemId }: DownlinkItem): boolean {
+    const shelf = this.shelves.device(devEui)
+    if (shelf === undefined) return true
+    return shelf.organizationId === organizationId && this.shelves.find(devEui, queueItemId) === undefined
   }
 
   /**

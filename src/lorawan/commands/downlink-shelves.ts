@@ -123,6 +123,19 @@ export class DownlinkShelves {
     return largest
   }
 
+  /**
+   * Puts the items that have left the queue into the order in which they left, after items of
+   * another node have come among them.
+   */
+  sortLeft(): void {
+    for (const { left } of this.#organizations.values()) {
+      const sorted = [...left].toSorted(byLeaving)
+      left.clear()
+      for (const item of sorted) left.add(item)
+    }
+    for (const { left } of this.#devices.values()) left.sort(byLeaving)
+  }
+
   /** The items that left the queue before this time, the earliest of each organization first. */
   *leftBefore(timeMs: number): Generator<DownlinkItem> {
     for (const { left } of this.#organizations.values()) {
@@ -160,4 +173,8 @@ export class DownlinkShelves {
     const organization = this.#organizations.get(organizationId)
     if (organization?.waiting === 0 && organization.left.size === 0) this.#organizations.delete(organizationId)
   }
+}
+
+function byLeaving(one: DownlinkItem, other: DownlinkItem): number {
+  return one.leftAtMs - other.leftAtMs || one.sequence - other.sequence
 }

@@ -135,6 +135,8 @@ export async function openTestDownlinks(
     places: { device: (devEui) => devices.get(devEui) },
     registry: {
       codecOf: async (applicationId) => codecs.get(applicationId) ?? { codec: '', encoderScript: '' },
+      profileIdOf: () => undefined,
+      profileCodecOf: async () => undefined,
       variablesOf: async () => ({}),
       namesOf: async (devEui) => {
         const applicationId = devices.get(devEui)?.applicationId
@@ -156,7 +158,7 @@ export async function openTestDownlinks(
     log: silentLogger,
     ...overrides,
   })
-  await downlinks.load()
+  await downlinks.load((prefix) => state.load(prefix))
   return Object.assign(downlinks, {
     state,
     server,

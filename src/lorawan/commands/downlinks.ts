@@ -13,22 +13,24 @@ import type { CommandPorts } from './command-ports.ts'
 import { rememberCodecs } from './command-registry.ts'
 import type { CommandRegistry } from './command-registry.ts'
 import { Commands } from './commands.ts'
+import { deviceCommandsOf } from './device-commands.ts'
+import type { CommandWays, DeviceCommands } from './device-commands.ts'
 import { DownlinkHandOver } from './downlink-hand-over.ts'
 import { DownlinkQueue } from './downlink-queue.ts'
+import type { LoadedState } from './durable-state.ts'
 
 /** The keys of `Downlinks.numbers` that go up and down. */
 export const CURRENT_DOWNLINK_NUMBERS: readonly string[] = ['waiting', 'kept']
 
 export class Downlinks {
   readonly commands: Commands
-  /** The consumers of the topics of commands. */
-  readonly consumers: readonly PublishConsumer[]
   /** Reads the events of network servers, which report what became of commands. */
   readonly events: CommandEvents
   /** Knows which network servers name commands in their events. */
   readonly naming: CommandNaming
   readonly #answers: CommandAnswers
   readonly #codecs: ReturnType<typeof rememberCodecs>
+  readonly #profileCodecs: ReturnType<typeof rememberCodecs>
   readonly #handOver: DownlinkHandOver
   readonly #queue: DownlinkQueue
   readonly #words: AwaitedWords
@@ -36,8 +38,11 @@ export class Downlinks {
   /** Puts the parts together; nothing is read or offered before `load`. */
   constructor(ports: CommandPorts) {
     const codecs = rememberCodecs((applicationId) => ports.registry.codecOf(applicationId))
+    const profileCodecs = rememberCodecs((profileId) => ports.registry.profileCodecOf(profileId))
     const registry: CommandRegistry = {
       codecOf: async (applicationId) => codecs.of(applicationId),
+      profileIdOf: (devEui) => ports.registry.profileIdOf(devEui),
+      profileCodecOf: async (profileId) => profileCodecs.of(profileId),
       variablesOf: (devEui) => ports.registry.variablesOf(devEui),
       namesOf: (devEui) => ports.registry.namesOf(devEui),
     }
@@ -78,11 +83,22 @@ export class Downlinks {
       idComes: (devEui) => this.#handOver.naming(devEui),
       onDiscarded: (item) => answers.discarded(item),
     })
-    this.consumers = [createCommandConsumer(this.commands, answers)]
     this.naming = naming
     this.#answers = answers
     this.#codecs = codecs
+    this.#profileCodecs = profileCodecs
     this.#queue = queue
+  }
+
+  /** The ways to these commands, without those of other nodes. */
+  ways(): CommandWays {
+    const commands = deviceCommandsOf(this.commands)
+    return { commands, consumers: this.consumersFor(commands), events: this.events }
+  }
+
+  /** The consumers of the topics of commands. They give the commands to `commands`. */
+  consumersFor(commands: Pick<DeviceCommands, 'submit'>): readonly PublishConsumer[] {
+    return [createCommandConsumer(commands, this.#answers)]
   }
 
   /** Numbers for the metrics; `CURRENT_DOWNLINK_NUMBERS` are a current state. */
@@ -101,10 +117,13 @@ export class Downlinks {
     return this.#queue.waitingOrganizations()
   }
 
-  /** Reads the stored commands; to be called once, before the first command comes. */
-  async load(): Promise<void> {
-    await this.naming.load()
-    await this.#queue.load()
+  /**
+   * Reads stored commands: those of this node before the first command comes, and those of a dead
+   * node whose heir this node is. A command that was on offer is in doubt.
+   */
+  async load(entries: LoadedState): Promise<void> {
+    await this.naming.load(entries)
+    await this.#queue.load(entries)
   }
 
   /** A network server can take downlinks (again). */
@@ -132,6 +151,16 @@ export class Downlinks {
   /** Any application may have another codec. */
   allApplicationsChanged(): void {
     this.#codecs.forgetAll()
+  }
+
+  /** The device profile may have another codec. */
+  profileChanged(profileId: string): void {
+    this.#profileCodecs.forget(profileId)
+  }
+
+  /** Any device profile may have another codec. */
+  allProfilesChanged(): void {
+    this.#profileCodecs.forgetAll()
   }
 
   /** The application is gone, and its devices' commands with it. */

@@ -20,6 +20,9 @@ export interface DurableState {
   load(prefix: string): AsyncIterable<StateEntry>
 }
 
+/** Gives the stored entries whose keys begin with a prefix. */
+export type LoadedState = DurableState['load']
+
 /** The durable state of an engine that is open. `ownerOf` names an organization to the engine. */
 export function durableStateOf(
   engine: Pick<Engine, 'write' | 'load'>,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createHarness } from '../../../test/support/broker-harness.ts'
 import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderFilter } from '../../broker/ports/consumer.ts'
+import { LocalReaders } from './downlink-readers.ts'
 import { MqttNetworkServer } from './mqtt-network-server.ts'
 import type { Downlink, HandOverAnswer, NetworkServer } from '../commands/network-server.ts'
 import { describeNetworkServer } from './network-server-contract.testing.ts'
@@ -56,7 +57,7 @@ function open(isServedElsewhere: (applicationId: string) => boolean = () => fals
   const ready: NetworkServer[] = []
   const sink = { ready: (networkServer: NetworkServer) => void ready.push(networkServer) }
   const server = new MqttNetworkServer({
-    dispatcher,
+    readers: new LocalReaders(dispatcher),
     sink,
     organizationOf,
     hasOwn,
@@ -175,7 +176,7 @@ describe('a downlink to a network server on this broker', () => {
   it('of an application that is gone goes to nobody', async () => {
     const dispatcher = new TestDispatcher()
     const options = {
-      dispatcher,
+      readers: new LocalReaders(dispatcher),
       sink: { ready: () => {} },
       hasOwn,
       presenceOf,
@@ -264,7 +265,7 @@ async function openFarSide(sink: TestSink): Promise<FarSide> {
   const readerListener = { readerReady: (topicFilters: readonly string[]) => adapter.readerReady(topicFilters) }
   const { broker, connect } = await createHarness({ readerListener })
   const adapter = new MqttNetworkServer({
-    dispatcher: broker,
+    readers: new LocalReaders(broker),
     sink,
     organizationOf,
     hasOwn: hasNone,

@@ -2,16 +2,17 @@
  * Network servers that are MQTT clients of this broker: ChirpStack v3 and v4 that use this service
  * as their broker, and every other client with a service credential that subscribes to commands.
  */
-import type { Dispatcher, ReaderFilter, ReaderListener } from '../../broker/ports/consumer.ts'
 import type { CommandNaming } from '../commands/command-naming.ts'
 import { nobodyReads } from '../commands/command-waits.ts'
 import type { Presence } from '../commands/command-waits.ts'
 import type { Downlink, EventSink, HandOverAnswer, NetworkServer } from '../commands/network-server.ts'
 import { downlinkMessage, NEXT_AFTER_MS, undeliverable } from './adapter/downlink-message.ts'
 import { commandTopic, parseTopicFilter } from '../topics.ts'
+import type { DownlinkReaders, Offered } from './downlink-readers.ts'
 
 export interface MqttNetworkServerOptions {
-  readonly dispatcher: Dispatcher
+  /** The network servers that are connected. */
+  readonly readers: DownlinkReaders
   readonly sink: Pick<EventSink, 'ready'>
   readonly organizationOf: (applicationId: string) => string | undefined | Promise<string | undefined>
   /**
@@ -20,27 +21,32 @@ export interface MqttNetworkServerOptions {
    */
   readonly hasOwn: (organizationId: string) => Promise<boolean>
   /** When network servers of the tenant, or of the deployment, were last connected. */
-  readonly presenceOf: (tenant: string) => Presence
+  readonly presenceOf: (tenant: string) => Presence | Promise<Presence>
   /** True for applications whose downlinks another adapter takes. */
   readonly isServedElsewhere: (applicationId: string) => boolean
   /** Knows which applications' network servers name commands in their events. */
   readonly naming: Pick<CommandNaming, 'names' | 'countsFrames'>
 }
 
-const TAKEN = { outcome: 'taken' } as const
 const NO_READER: HandOverAnswer = {
   outcome: 'away',
   reason: 'no network server is connected that subscribes to the command',
 }
-const NO_ROOM: HandOverAnswer = {
-  outcome: 'away',
-  code: 'network_server_busy',
-  reason: 'the network server has not acknowledged what it was sent before',
-}
 const CLOSED: HandOverAnswer = { outcome: 'away', reason: 'the service is shutting down' }
-const ABANDONED: HandOverAnswer = {
-  outcome: 'away',
-  reason: 'the network server’s Session ended before it acknowledged',
+const ANSWERS: Readonly<Record<Offered, HandOverAnswer>> = {
+  acknowledged: { outcome: 'taken' },
+  abandoned: { outcome: 'away', reason: 'the network server’s Session ended before it acknowledged' },
+  'in doubt': {
+    outcome: 'away',
+    reason: 'the node of the network server ended before it told of an acknowledgement',
+    isInDoubt: true,
+  },
+  'no reader': NO_READER,
+  'no room': {
+    outcome: 'away',
+    code: 'network_server_busy',
+    reason: 'the network server has not acknowledged what it was sent before',
+  },
 }
 
 /**
@@ -51,9 +57,9 @@ const ABANDONED: HandOverAnswer = {
  * a downlink: one of the organization's own if it has any, because no other knows the device;
  * otherwise one of the deployment.
  */
-export class MqttNetworkServer implements NetworkServer, ReaderListener {
+export class MqttNetworkServer implements NetworkServer {
   readonly name = 'mqtt'
-  readonly #dispatcher: Dispatcher
+  readonly #readers: DownlinkReaders
   readonly #sink: MqttNetworkServerOptions['sink']
   readonly #organizationOf: MqttNetworkServerOptions['organizationOf']
   readonly #hasOwn: MqttNetworkServerOptions['hasOwn']
@@ -64,7 +70,7 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
   #isClosed = false
 
   constructor(options: MqttNetworkServerOptions) {
-    this.#dispatcher = options.dispatcher
+    this.#readers = options.readers
     this.#sink = options.sink
     this.#organizationOf = options.organizationOf
     this.#hasOwn = options.hasOwn
@@ -86,11 +92,11 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     if (organizationId === undefined) return NO_READER
     const answer = await this.#offerToOne(downlink, organizationId)
     if (answer.outcome !== 'taken') return answer
-    return { ...TAKEN, nextAfterMs: NEXT_AFTER_MS, holdsNext: !this.#naming.names(applicationId) }
+    return { ...answer, nextAfterMs: NEXT_AFTER_MS, holdsNext: !this.#naming.names(applicationId) }
   }
 
   async #offerToOne(downlink: Downlink, organizationId: string): Promise<HandOverAnswer> {
-    const ofOwn = await this.#offer(downlink, ({ tenant }) => tenant === `organization:${organizationId}`)
+    const ofOwn = await this.#offer(downlink, `organization:${organizationId}`)
     if (ofOwn !== NO_READER) return ofOwn
     if (await this.#hasOwn(organizationId))
       return this.#away(`organization:${organizationId}`, 'the organization’s network server')
@@ -98,23 +104,22 @@ export class MqttNetworkServer implements NetworkServer, ReaderListener {
     return ofAny === NO_READER ? this.#away('deployment', 'the deployment’s network server') : ofAny
   }
 
-  #away(tenant: string, whose: string): HandOverAnswer {
-    return { outcome: 'away', ...nobodyReads(whose, this.#presenceOf(tenant)) }
+  async #away(tenant: string, whose: string): Promise<HandOverAnswer> {
+    return { outcome: 'away', ...nobodyReads(whose, await this.#presenceOf(tenant)) }
   }
 
-  #offer(downlink: Downlink, isFor?: ReaderFilter): Promise<HandOverAnswer> {
-    return new Promise((resolve) => {
-      const topicName = commandTopic(downlink.applicationId, downlink.devEui)
-      const message = { topicName, payload: downlinkMessage(downlink), qos: 1 } as const
-      const watcher = { acknowledged: () => resolve(TAKEN), abandoned: () => resolve(ABANDONED) }
-      const dispatched = this.#dispatcher.dispatch(message, watcher, isFor)
-      if (dispatched === 'no reader') resolve(NO_READER)
-      if (dispatched === 'no room') resolve(NO_ROOM)
-    })
+  async #offer(downlink: Downlink, tenant?: string): Promise<HandOverAnswer> {
+    const { id, devEui, applicationId, doubt } = downlink
+    const topicName = commandTopic(applicationId, devEui)
+    const offered = { id, devEui, topicName, payload: downlinkMessage(downlink), isInDoubt: doubt !== undefined }
+    return ANSWERS[await this.#readers.offer(offered, tenant)]
   }
 
-  readerReady(topicFilters: readonly string[]): void {
-    if (topicFilters.some(isOfCommands)) this.#sink.ready(this)
+  /** A Session can take messages. Returns true when it reads commands. */
+  readerReady(topicFilters: readonly string[]): boolean {
+    const isReader = topicFilters.some(isOfCommands)
+    if (isReader) this.#sink.ready(this)
+    return isReader
   }
 
   /** Closes no connection: the broker does. */

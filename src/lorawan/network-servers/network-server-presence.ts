@@ -2,18 +2,22 @@
  * Whether a tenant's network servers are connected, and since when they are not. The durable state
  * keeps it over a restart.
  */
+import type { StateChange } from '../../broker/ports/engine.ts'
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import type { Presence } from '../commands/command-waits.ts'
-import type { DurableState } from '../commands/durable-state.ts'
+import type { DurableState, LoadedState } from '../commands/durable-state.ts'
 
 export interface NetworkServerPresenceOptions {
   readonly state: DurableState
+  /** The name of this node; undefined in a deployment of one. Each node keeps keys of its own. */
+  readonly node?: string | undefined
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
 
-const PREFIX = 'presence/'
+/** Begins the keys of all entries in the durable state. */
+export const PRESENCE_PREFIX = 'presence/'
 /** The stored value for a tenant that was connected when the service stopped. */
 const CONNECTED = 'connected'
 
@@ -33,14 +37,22 @@ export class NetworkServerPresence {
     this.#options = options
   }
 
-  /** Reads the stored state; to be called once, before the first network server connects. */
-  async load(): Promise<void> {
+  /**
+   * Reads stored state: that of this node before the first network server connects, and that of a
+   * dead node whose heir this node is.
+   */
+  async load(entries: LoadedState): Promise<void> {
     const nowMs = this.#options.clock.now()
-    for await (const { key, value } of this.#options.state.load(PREFIX)) {
-      const goneAtMs = Number(value.toString())
+    const ofOthers: string[] = []
+    for await (const { key, value } of entries(PRESENCE_PREFIX)) {
+      const tenant = key.slice(key.lastIndexOf('/') + 1)
+      const storedMs = Number(value.toString())
       // The connection ended with the process before this one.
-      this.#goneAtMs.set(key.slice(PREFIX.length), Number.isSafeInteger(goneAtMs) ? goneAtMs : nowMs)
+      const goneAtMs = Number.isSafeInteger(storedMs) ? storedMs : nowMs
+      this.#goneAtMs.set(tenant, Math.max(this.#goneAtMs.get(tenant) ?? 0, goneAtMs))
+      if (key !== this.#keyOf(tenant)) ofOthers.push(key)
     }
+    for (const key of ofOthers) this.#takeOver(key)
   }
 
   came(tenant: string): void {
@@ -81,8 +93,27 @@ export class NetworkServerPresence {
   /** Starts to write; a value that can't be stored is known until the service stops. */
   #write(tenant: string, value: string | undefined): void {
     if (this.#isClosed) return
-    const change = { key: PREFIX + tenant, value: value === undefined ? undefined : Buffer.from(value) }
-    this.#options.state.write([change]).catch((error: unknown) => {
+    const change = { key: this.#keyOf(tenant), value: value === undefined ? undefined : Buffer.from(value) }
+    this.#store(tenant, [change])
+  }
+
+  /** Puts the entry of a dead node under this node's own key. */
+  #takeOver(key: string): void {
+    const tenant = key.slice(key.lastIndexOf('/') + 1)
+    const value = this.#connected.has(tenant) ? CONNECTED : String(this.#goneAtMs.get(tenant))
+    this.#store(tenant, [
+      { key, value: undefined },
+      { key: this.#keyOf(tenant), value: Buffer.from(value) },
+    ])
+  }
+
+  #keyOf(tenant: string): string {
+    const { node } = this.#options
+    return node === undefined ? PRESENCE_PREFIX + tenant : `${PRESENCE_PREFIX}${node}/${tenant}`
+  }
+
+  #store(tenant: string, changes: readonly StateChange[]): void {
+    this.#options.state.write(changes).catch((error: unknown) => {
       this.#options.log.error({ tenant, error }, 'network_server.presence_not_written')
     })
   }

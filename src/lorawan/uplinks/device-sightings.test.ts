@@ -71,7 +71,14 @@ describe('the sightings of devices', () => {
     await sightings.flush()
     assert.deepEqual(written, [
       [
-        { devEui: ONE, lastSeenAtMs: nowMs, margin: -3, batteryLevel: 81.5, externalPowerSource: false },
+        {
+          devEui: ONE,
+          lastSeenAtMs: nowMs,
+          margin: -3,
+          batteryLevel: 81.5,
+          externalPowerSource: false,
+          lowBattery: false,
+        },
         { devEui: TWO, lastSeenAtMs: nowMs - 2 },
       ],
     ])
@@ -85,6 +92,38 @@ describe('the sightings of devices', () => {
     for (const topicName of [commandTopic('5', ONE), 'anything', `application/5/device/${ONE}/event/other`]) {
       sightings.observe({ topic: new Topic(topicName), topicName, payload, ownedAtMs: 0 })
     }
+    await sightings.flush()
+    assert.deepEqual(written, [])
+  })
+
+  it('tell what uplinks teach: of a busy device one uplink is read, and all are counted', async () => {
+    let fCnt = 0
+    for (let minute = 0; minute < 3; minute += 1) {
+      // A tenth of the frames does not arrive.
+      for (let uplink = 0; uplink < 27; uplink += 1) {
+        fCnt += uplink % 9 === 0 ? 2 : 1
+        see(ONE, 'up', { fCnt, rxInfo: [{ rssi: -60, snr: 9 }] })
+      }
+      nowMs += 60_000
+      await sightings.flush()
+    }
+    see(ONE, 'up', { fCnt: fCnt + 2, rxInfo: [{ rssi: -61, snr: 8 }] })
+    nowMs += 60_000
+    await sightings.flush()
+    const newest = written.at(-1)?.[0]
+    assert.deepEqual([newest?.rssi, newest?.snr, newest?.losingFrames], [-61, 8, true])
+    assert.equal(newest?.lossPercent, 10)
+    sightings.forgetLearned(ONE)
+    nowMs += 60_000
+    await sightings.flush()
+    see(ONE, 'up', { fCnt: fCnt + 20 })
+    await sightings.flush()
+    assert.deepEqual(written.at(-1), [{ devEui: ONE, lastSeenAtMs: nowMs }])
+  })
+
+  it('do not come from the service’s own event of a state', async () => {
+    const topicName = eventTopic('5', ONE, 'state')
+    sightings.observe({ topic: new Topic(topicName), topicName, payload: Buffer.from('{}'), ownedAtMs: 0 })
     await sightings.flush()
     assert.deepEqual(written, [])
   })

@@ -1,5 +1,6 @@
 /**
- * Notes when each device was last heard of, its battery level and its margin. The notes are
+ * Notes when each device was last heard of, its battery level and its margin, and what its events
+ * teach of its interval, its loss and its signal. The notes are
  * gathered from the events that pass, and written in batches, so that an event costs no write of
  * its own.
  */
@@ -8,6 +9,8 @@ import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { deviceStateOf } from '../events.ts'
 import type { DeviceState } from '../events.ts'
+import { FleetLearner } from '../fleet/fleet-learner.ts'
+import type { LearnedOfEvent } from '../fleet/fleet-learner.ts'
 import { knownTopic } from './known-topic.ts'
 import type { KnownTopic } from './known-topic.ts'
 
@@ -15,7 +18,7 @@ import type { KnownTopic } from './known-topic.ts'
  * The newest state of a device. A member that is left out is not known from the events since the
  * last write.
  */
-export interface DeviceSighting extends DeviceState {
+export interface DeviceSighting extends DeviceState, LearnedOfEvent {
   readonly devEui: string
 }
 
@@ -62,6 +65,8 @@ export interface HeardDevice {
    * The write after which the device rests; undefined while the device waits for the next write.
    */
   restsAfter: Write | undefined
+  /** Uplinks since the last one that was read. */
+  uplinks: number
   /** True once the keeper has forgotten it: topics that hold it must ask again. */
   isForgotten: boolean
 }
@@ -83,6 +88,7 @@ export class DeviceSightings implements PublishObserver {
   readonly #recordSeen: DeviceSightingsOptions['recordSeen']
   readonly #clock: DeviceSightingsOptions['clock']
   readonly #log: Logger
+  readonly #learner = new FleetLearner()
   readonly #devices = new Map<string, HeardDevice>()
   /** The devices that the next writes take, in order. */
   #due: HeardDevice[] = []
@@ -104,16 +110,19 @@ export class DeviceSightings implements PublishObserver {
   observe({ topic, payload, ownedAtMs }: RoutedMessage): void {
     const known = knownTopic(topic)
     const { parsed } = known
-    if (parsed?.kind !== 'event') return
+    if (parsed?.kind !== 'event' || parsed.eventKind === 'state') return
     const { devEui, eventKind } = parsed
     const receivedAtMs = ownedAtMs === 0 ? this.#clock.now() : ownedAtMs
     const device = this.#deviceOf(known, devEui)
     if (eventKind === 'up' && device?.waiting !== undefined) {
       device.waiting.lastSeenAtMs = receivedAtMs
+      device.uplinks += 1
       return
     }
-    const state = deviceStateOf(eventKind, payload, receivedAtMs)
-    if (state === undefined) return
+    const told = deviceStateOf(eventKind, payload, receivedAtMs)
+    if (told === undefined) return
+    if (device !== undefined) this.#passUplinks(device)
+    const state = { ...told, ...this.#learner.learn(devEui, eventKind, payload, told) }
     if (device === undefined) {
       this.#heardFirst(devEui, state)
       return
@@ -143,13 +152,31 @@ export class DeviceSightings implements PublishObserver {
     return known.heard
   }
 
-  #heardFirst(devEui: string, state: DeviceState): void {
+  /** The device was removed, or belongs to another application: nothing learned of it counts. */
+  forgetLearned(devEui: string): void {
+    this.#learner.forget(devEui)
+  }
+
+  #passUplinks(device: HeardDevice): void {
+    this.#learner.passed(device.devEui, device.uplinks)
+    device.uplinks = 0
+  }
+
+  #heardFirst(devEui: string, state: DeviceState & LearnedOfEvent): void {
     if (this.#devices.size >= MAXIMUM_DEVICES) {
       this.#passedOver += 1
       return
     }
     const waiting = { devEui, ...state }
-    const device = { keeper: this, devEui, waiting, writtenAtMs: 0, restsAfter: undefined, isForgotten: false }
+    const device = {
+      keeper: this,
+      devEui,
+      waiting,
+      writtenAtMs: 0,
+      restsAfter: undefined,
+      uplinks: 0,
+      isForgotten: false,
+    }
     this.#devices.set(devEui, device)
     this.#due.push(device)
     if (this.#devices.size >= MAXIMUM_DEVICES) void this.flush()
@@ -227,6 +254,7 @@ export class DeviceSightings implements PublishObserver {
   }
 
   #forget(device: HeardDevice): void {
+    this.#passUplinks(device)
     device.isForgotten = true
     this.#devices.delete(device.devEui)
   }

@@ -9,6 +9,8 @@ import { withoutObject } from '../codecs/uplink-object.ts'
 import type { UplinkWithObject } from '../codecs/uplink-object.ts'
 import { eventTopic } from '../topics.ts'
 import type { EventKind } from '../topics.ts'
+import type { EventShape } from '../shapes/event-facts.ts'
+import type { EventShaping, ShapedEvent } from './event-shaping.ts'
 import type { EventTopic } from './held-event.ts'
 
 /**
@@ -30,8 +32,11 @@ export class EventFaults {
   /** Error events of each application since the last tick. */
   readonly #told = new Map<string, number>()
 
-  constructor(publisher: Publisher) {
+  readonly #shaping: EventShaping
+
+  constructor(publisher: Publisher, shaping: EventShaping) {
     this.#publisher = publisher
+    this.#shaping = shaping
   }
 
   tick(): void {
@@ -43,21 +48,43 @@ export class EventFaults {
    * two: on `log`, where its errors are expected, and on `error`. They take the share of the same
    * tenant as the uplink, so that they come behind it.
    */
-  uplink(topic: EventTopic, payload: Buffer, outcome: UplinkWithObject | string, tenant: string | undefined): void {
+  uplink(
+    topic: EventTopic,
+    payload: Buffer,
+    outcome: UplinkWithObject | string,
+    { shape, tenant }: { readonly shape: EventShape; readonly tenant: string | undefined },
+  ): void {
     if (typeof outcome === 'object' && outcome.error === undefined) return
     if (!this.#mayTell(topic)) return
     const { error } = typeof outcome === 'object' ? outcome : withoutObject(payload, outcome)
     if (error === undefined) return
     this.#count(topic)
-    if (error.kind === 'log') this.#publish(topic, 'log', error.payload, tenant)
-    this.#publish(topic, 'error', error.payload, tenant)
+    const told = this.#shaping.shape({ ...topic, eventKind: error.kind }, error.payload, shape).payload
+    if (error.kind === 'log' || shape === 'V4') this.#publish(topic, 'log', told, tenant)
+    this.#publish(topic, 'error', told, tenant)
   }
 
-  /** Copies a log event of the level ERROR to `error`, after the log event has gone on. */
-  logged(topic: EventTopic, payload: Buffer, tenant: string | undefined): void {
-    if (!isError(payload) || !this.#mayTell(topic)) return
+  /**
+   * Copies a log event of the level ERROR to `error`, after the log event has gone on. `received`
+   * is the event before it got its shape.
+   */
+  logged(topic: EventTopic, received: Buffer, payload: Buffer, tenant: string | undefined): void {
+    if (!isError(received) || !this.#mayTell(topic)) return
     this.#count(topic)
     this.#publish(topic, 'error', payload, tenant)
+  }
+
+  /**
+   * Publishes what an event's shape brings along: the error event about an event that could not be
+   * read, and the copy on `log` of an error that ChirpStack v4 would have published there.
+   */
+  shaped(topic: EventTopic, shape: EventShape, event: ShapedEvent, tenant: string | undefined): void {
+    const { payload, isChanged, fault } = event
+    const isMoved = shape === 'V4' && isChanged && topic.eventKind === 'error'
+    if ((fault === undefined && !isMoved) || !this.#mayTell(topic)) return
+    this.#count(topic)
+    if (shape === 'V4') this.#publish(topic, 'log', fault ?? payload, tenant)
+    if (fault !== undefined) this.#publish(topic, 'error', fault, tenant)
   }
 
   #mayTell({ applicationId }: EventTopic): boolean {

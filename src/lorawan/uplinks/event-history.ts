@@ -5,10 +5,10 @@
 import type { History } from '../../broker/delivery/history.ts'
 import type { QoS } from '../../mqtt/packet.ts'
 import { applicationPrefix, devicePrefix, EVENT_KINDS, parseTopic } from '../topics.ts'
-import type { PublishedEventKind } from '../topics.ts'
+import type { AnyEventKind } from '../topics.ts'
 
 /** Every kind of event that the log can hold. */
-export const STORED_EVENT_KINDS: readonly PublishedEventKind[] = [...EVENT_KINDS, 'log', 'integration']
+export const STORED_EVENT_KINDS: readonly AnyEventKind[] = [...EVENT_KINDS, 'log', 'integration', 'state']
 
 /** One event, as it was published. */
 export interface StoredEvent {
@@ -18,7 +18,7 @@ export interface StoredEvent {
   readonly timeMs: number
   readonly applicationId: string
   readonly devEui: string
-  readonly kind: PublishedEventKind
+  readonly kind: AnyEventKind
   /** The QoS of its publisher. */
   readonly qos: QoS
   /** The stored bytes, which must not be changed; usually JSON in UTF-8. */
@@ -31,7 +31,9 @@ export interface EventQuery {
   /** Only events of this device. Undefined: of all devices. */
   readonly devEui: string | undefined
   /** Only events of these kinds. Undefined: of all kinds. */
-  readonly kinds: ReadonlySet<PublishedEventKind> | undefined
+  readonly kinds: ReadonlySet<AnyEventKind> | undefined
+  /** Only events of devices that it says true to. Undefined: of all devices. */
+  readonly reaches?: ((devEui: string) => boolean) | undefined
   /**
    * ms since 1970, inclusive. Never before the application was made, because an earlier application
    * may have had the same id.
@@ -119,7 +121,8 @@ function messagesOfNextPage(meanBytes: number): number {
   return Math.max(1, Math.min(MAXIMUM_PAGE_MESSAGES, Math.floor(PAGE_BYTES / Math.max(meanBytes, 1))))
 }
 
-function isWanted(topicName: string, { kinds }: EventQuery): boolean {
+function isWanted(topicName: string, { kinds, reaches }: EventQuery): boolean {
   const topic = parseTopic(topicName)
-  return topic?.kind === 'event' && (kinds === undefined || kinds.has(topic.eventKind))
+  if (topic?.kind !== 'event' || kinds?.has(topic.eventKind) === false) return false
+  return reaches === undefined || reaches(topic.devEui)
 }

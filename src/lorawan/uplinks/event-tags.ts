@@ -56,7 +56,7 @@ export class DeviceTags {
 }
 
 /** The largest event that is looked into, in bytes. Real events have 500 to 2,000. */
-const MAXIMUM_EVENT_BYTES = 65_536
+export const MAXIMUM_EVENT_BYTES = 65_536
 /** The longest tags of an event that are remembered, in bytes. */
 const MAXIMUM_REMEMBERED_BYTES = 512
 
@@ -84,7 +84,8 @@ interface Place {
   readonly isAlone?: boolean
 }
 
-function spliced(payload: Buffer, start: number, end: number, between: Buffer): Buffer {
+/** The payload with other bytes in the place of a span. */
+export function spliced(payload: Buffer, start: number, end: number, between: Buffer): Buffer {
   const result = Buffer.allocUnsafe(payload.length - (end - start) + between.length)
   payload.copy(result, 0, 0, start)
   between.copy(result, start)
@@ -152,7 +153,7 @@ function insertion(payload: Buffer, begin: number): Place {
  * The value of the first member with one of the names, in the object at `begin`. Undefined when the
  * text breaks off.
  */
-function findMember(
+export function findMember(
   payload: Buffer,
   begin: number,
   name: Buffer,
@@ -178,7 +179,8 @@ function isAt(payload: Buffer, start: number, end: number, name: Buffer): boolea
   return end - start === name.length && name.compare(payload, start, end) === 0
 }
 
-function skipSpace(payload: Buffer, start: number): number {
+/** The index of the first byte from `start` on that is no white space of JSON. */
+export function skipSpace(payload: Buffer, start: number): number {
   let index = start
   for (let byte = payload[index]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;) {
     index += 1

@@ -1,6 +1,7 @@
 /** The events that are held back on the way of uplinks. */
 import type { HeldMessage } from '../../broker/ports/consumer.ts'
 import type { UplinkWithObject } from '../codecs/uplink-object.ts'
+import type { EventShape } from '../shapes/event-facts.ts'
 import type { ParsedTopic } from '../topics.ts'
 import type { HeldSize } from './uplink-path-bounds.ts'
 
@@ -23,6 +24,8 @@ export interface Held {
    * `object`.
    */
   outcome: UplinkWithObject | string | undefined
+  /** The shape of the application's events when the event came; undefined: not looked up yet. */
+  shape: EventShape | undefined
 }
 
 /** An event for which there is no room yet. Its connection waits, too. */

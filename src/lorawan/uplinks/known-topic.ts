@@ -19,6 +19,11 @@ export class KnownTopic {
   /** The version of the directory for which the decision is right. */
   decidedAt: object | undefined = undefined
   /**
+   * Sends events on under the application of their device, where a network server has named an
+   * application of its own. Set by its permit, which compares the name each time.
+   */
+  elsewhere: { readonly allowed: true; readonly as: Topic } | undefined = undefined
+  /**
    * The versions of the devices and of the codecs for which the topic's events go on as they came:
    * they get no tags and are not decoded. Set by the path of uplinks.
    */

@@ -1,10 +1,13 @@
 /**
- * The facts of the registry that events of devices need: codecs, variables and tags. The facts are
- * remembered, so that an event costs no look into the registry.
+ * The facts of the registry that events of devices need: codecs, profiles, variables and tags. The
+ * facts are remembered, so that an event costs no look into the registry.
  */
 import { Remembered } from '../../remembered.ts'
 import type { KnownTopic } from './known-topic.ts'
-import { DeviceTags } from './event-tags.ts'
+import { DeviceLabels } from './device-labels.ts'
+import type { LabellingProfile } from './device-labels.ts'
+import type { EventTopic } from './held-event.ts'
+import type { EventShape } from '../shapes/event-facts.ts'
 
 /** How the uplinks of an application are decoded. */
 export interface RegisteredCodec {
@@ -12,6 +15,15 @@ export interface RegisteredCodec {
   readonly codec: '' | 'CAYENNE_LPP' | 'CUSTOM_JS'
   /** The tenant's own script; only `CUSTOM_JS` uses it. */
   readonly decoderScript: string
+  /** The shape in which all events of the application go out; empty for events as received. */
+  readonly eventShape: EventShape
+}
+
+/** A device profile, as far as events of its devices need it. */
+export interface RegisteredProfile extends Omit<RegisteredCodec, 'eventShape'>, LabellingProfile {
+  readonly variables: Texts
+  /** Undefined: the codec decodes the uplinks of every FPort. */
+  readonly decodesPort: ((fPort: number) => boolean) | undefined
 }
 
 /** Texts by name: a device's variables or tags. */
@@ -24,7 +36,15 @@ export interface UplinkRegistry {
   /** The variables that a device's scripts are given. Asked only for scripts. */
   variablesOf(devEui: string): Promise<Texts>
   /**
-   * Whether the device has tags; undefined when the answer is not at hand. Asked for each event.
+   * The id of the profile of the device; undefined for a device without a profile. A Promise when
+   * the answer is not at hand.
+   */
+  profileIdOf(devEui: string): string | undefined | Promise<string | undefined>
+  /** Undefined for a profile that does not exist. */
+  profileOf(profileId: string): Promise<RegisteredProfile | undefined>
+  /**
+   * Whether the device has tags or a profile; undefined when the answer is not at hand. Asked for
+   * each event.
    */
   hasTags(devEui: string): boolean | undefined
   /** Another object after each change that can make an answer of `hasTags` wrong. */
@@ -37,7 +57,7 @@ export interface UplinkRegistry {
 const MAXIMUM_REMEMBERED = 100_000
 /**
  * The sum of the lengths of decoder scripts, in UTF-16 code units. A tenant may have any number of
- * applications, each with a script of 65,536 characters.
+ * applications, each with a script of 524,288 characters.
  */
 const MAXIMUM_CODECS_SIZE = 33_554_432
 /**
@@ -45,10 +65,12 @@ const MAXIMUM_CODECS_SIZE = 33_554_432
  * have 20,000 characters of them.
  */
 const MAXIMUM_VARIABLES_SIZE = 16_777_216
-/** The sum of `DeviceTags.size`. A device may have 20,000 characters of tags. */
+/** Profiles that are remembered: an organization may have 1,000. */
+const MAXIMUM_PROFILES = 20_000
+/** The sum of `DeviceLabels.size`. A device may have 20,000 characters of tags. */
 const MAXIMUM_TAGS_SIZE = 67_108_864
 
-const NO_CODEC: RegisteredCodec = { organizationId: '', codec: '', decoderScript: '' }
+const NO_CODEC: RegisteredCodec = { organizationId: '', codec: '', decoderScript: '', eventShape: '' }
 
 /** The memories of uplinks. Their owner tells them of changes. */
 export interface UplinkMemories {
@@ -56,14 +78,17 @@ export interface UplinkMemories {
   readonly application: { forget(id: string): void; forgetAll(): void }
   /** By DevEUI. */
   readonly device: { forget(id: string): void; forgetAll(): void }
+  /** By the id of the profile. */
+  readonly deviceProfile: { forget(id: string): void; forgetAll(): void }
 }
 
-/** The codecs of applications, and the variables and tags of devices. */
+/** The codecs of applications and profiles, and the variables and labels of devices. */
 export class UplinkCodecs {
   readonly #codecs: Remembered<RegisteredCodec>
   readonly #variables: Remembered<Texts>
-  readonly #tags: Remembered<DeviceTags | undefined>
-  readonly #registry: Pick<UplinkRegistry, 'hasTags' | 'devicesVersion'>
+  readonly #profiles: Remembered<RegisteredProfile | undefined>
+  readonly #labels: Remembered<DeviceLabels<RegisteredProfile> | undefined>
+  readonly #registry: Pick<UplinkRegistry, 'hasTags' | 'devicesVersion' | 'profileIdOf'>
   readonly memories: UplinkMemories
 
   constructor(registry: UplinkRegistry) {
@@ -78,16 +103,31 @@ export class UplinkCodecs {
       maximum: MAXIMUM_REMEMBERED,
       size: { maximum: MAXIMUM_VARIABLES_SIZE, sizeOf: lengthOf },
     })
-    this.#tags = new Remembered({
+    this.#profiles = new Remembered({
+      look: (profileId) => registry.profileOf(profileId),
+      maximum: MAXIMUM_PROFILES,
+      size: {
+        maximum: MAXIMUM_CODECS_SIZE,
+        sizeOf: ({ decoderScript, tags, variables }) => decoderScript.length + lengthOf(tags) + lengthOf(variables),
+      },
+    })
+    this.#labels = new Remembered({
       look: async (devEui) => {
-        const tags = await registry.tagsOf(devEui)
-        return Object.keys(tags).length === 0 ? undefined : new DeviceTags(tags)
+        const looked = this.profileFor(devEui)
+        const profile = looked instanceof Promise ? await looked : looked
+        const own = await registry.tagsOf(devEui)
+        const isPlain = profile === undefined && Object.keys(own).length === 0
+        return isPlain ? undefined : new DeviceLabels(own, profile)
       },
       maximum: MAXIMUM_REMEMBERED,
       size: { maximum: MAXIMUM_TAGS_SIZE, sizeOf: ({ size }) => size },
       maximumAbsent: MAXIMUM_REMEMBERED,
     })
-    this.memories = { application: this.#codecs, device: together(this.#variables, this.#tags) }
+    this.memories = {
+      application: this.#codecs,
+      device: together(this.#variables, this.#labels),
+      deviceProfile: this.#profiles,
+    }
   }
 
   /** The codec that is at hand; undefined when it has to be looked up. */
@@ -99,11 +139,30 @@ export class UplinkCodecs {
     return this.#codecs.of(applicationId)
   }
 
+  /** As `known`, where the codec of the device's profile goes before that of the application. */
+  knownFor({ applicationId, devEui }: EventTopic): RegisteredCodec | RegisteredProfile | undefined {
+    const profileId = this.#registry.profileIdOf(devEui)
+    if (profileId === undefined) return this.#codecs.get(applicationId)
+    if (typeof profileId === 'string') return this.#profiles.get(profileId)
+    // A failed look-up is repeated by the code that needs the codec.
+    profileId.catch(() => {})
+    return undefined
+  }
+
+  /** The profile of the device, whose codec goes before that of the application. */
+  profileFor(devEui: string): RegisteredProfile | undefined | Promise<RegisteredProfile | undefined> {
+    const profileId = this.#registry.profileIdOf(devEui)
+    if (profileId === undefined) return undefined
+    if (typeof profileId === 'string') return this.#profiles.of(profileId)
+    return profileId.then((found) => (found === undefined ? undefined : this.#profiles.of(found)))
+  }
+
+  /** The device's own variables. */
   variablesOf(devEui: string): Texts | Promise<Texts> {
     return this.#variables.of(devEui)
   }
 
-  /** False for a device that is known to have no tags. */
+  /** False for a device that is known to have neither tags nor a profile. */
   mayHaveTags(devEui: string): boolean {
     return this.#registry.hasTags(devEui) !== false
   }
@@ -119,9 +178,14 @@ export class UplinkCodecs {
     known.plainAtCodecs = this.#codecs.version
   }
 
-  /** Undefined for a device without tags; a Promise when they have to be looked up. */
-  tagsOf(devEui: string): DeviceTags | undefined | Promise<DeviceTags | undefined> {
-    return this.mayHaveTags(devEui) ? this.#tags.of(devEui) : undefined
+  /** Undefined for a device without labels; a Promise when they have to be looked up. */
+  labelsOf(devEui: string): DeviceLabels | undefined | Promise<DeviceLabels | undefined> {
+    if (!this.mayHaveTags(devEui)) return undefined
+    const known = this.#labels.get(devEui)
+    const profile = known?.profile
+    // The profile changed: its labels in memory are those from before.
+    if (profile !== undefined && this.#profiles.get(profile.id) !== profile) this.#labels.forget(devEui)
+    return this.#labels.of(devEui)
   }
 }
 

@@ -8,7 +8,7 @@ import type { CodecFault, DecodeRequest, Decoded } from '../codecs/codecs.ts'
 import { eventTopic } from '../topics.ts'
 import type { PublishedEventKind } from '../topics.ts'
 import { MAXIMUM_OF_ORGANIZATION } from './uplink-path-bounds.ts'
-import type { RegisteredCodec } from './uplink-path-registry.ts'
+import type { RegisteredCodec, RegisteredProfile } from './uplink-path-registry.ts'
 import { UplinkPath } from './uplink-path.ts'
 
 const ONE = '0101010101010101'
@@ -18,8 +18,13 @@ const WITH_OBJECT = '{"devEUI":"01","fPort":2,"fCnt":7,"data":"AQ==","object":{"
 const HAS_OBJECT = '{"fPort":2,"data":"AQ==","object":{"of":"the network server"}}'
 const FAMILY_B = '{"deviceInfo":{},"fPort":2,"data":"AQ=="}'
 
-const SCRIPTED: RegisteredCodec = { organizationId: '1', codec: 'CUSTOM_JS', decoderScript: 'the script' }
-const NONE: RegisteredCodec = { organizationId: '1', codec: '', decoderScript: '' }
+const SCRIPTED: RegisteredCodec = {
+  organizationId: '1',
+  codec: 'CUSTOM_JS',
+  decoderScript: 'the script',
+  eventShape: '',
+}
+const NONE: RegisteredCodec = { organizationId: '1', codec: '', decoderScript: '', eventShape: '' }
 
 interface Decoding {
   readonly request: DecodeRequest
@@ -41,6 +46,9 @@ let outOfTime: Set<string>
 let logged: string[]
 /** Tags of the registry, by DevEUI. */
 let tags: Map<string, Readonly<Record<string, string>>>
+/** The ids of the profiles of devices, by DevEUI, and the profiles. */
+let profileIds: Map<string, string>
+let profiles: Map<string, RegisteredProfile>
 let tagsAtHand: (devEui: string) => boolean | undefined
 let devicesVersion: object
 let publish: (message: OwnMessage) => Promise<void>
@@ -53,6 +61,8 @@ beforeEach(() => {
   outOfTime = new Set()
   logged = []
   tags = new Map()
+  profileIds = new Map()
+  profiles = new Map()
   tagsAtHand = (devEui) => tags.has(devEui)
   devicesVersion = {}
   codecs = new Map([['5', SCRIPTED]])
@@ -69,7 +79,12 @@ beforeEach(() => {
         looks.push(devEui)
         return { of: devEui }
       },
-      hasTags: (devEui) => tagsAtHand(devEui),
+      profileIdOf: (devEui) => profileIds.get(devEui),
+      profileOf: async (profileId) => {
+        looks.push(`profile ${profileId}`)
+        return profiles.get(profileId)
+      },
+      hasTags: (devEui) => (profileIds.has(devEui) ? true : tagsAtHand(devEui)),
       get devicesVersion() {
         return devicesVersion
       },
@@ -81,9 +96,10 @@ beforeEach(() => {
     codecs: { decodeUplink, hasTime: (organizationId) => !outOfTime.has(organizationId) },
     commandEvents: {
       wants: (topicName) => /\/event\/(?:txack|log)$/.test(topicName),
-      named: () => naming?.promise,
-      apply: ({ devEui, kind, payload }) =>
-        kind === 'txack' ? Buffer.from(`${devEui} ${kind} ${payload.toString()}`) : payload,
+      told: ({ devEui, kind, payload }) => {
+        const told = kind === 'txack' ? Buffer.from(`${devEui} ${kind} ${payload.toString()}`) : payload
+        return naming === undefined ? told : naming.promise.then(() => told)
+      },
     },
     publisher: { publish: (message) => publish(message) },
     clock: { now: () => 1_700_000_000_000 },
@@ -208,6 +224,7 @@ describe('an event about a command that is being handed over', () => {
   })
 
   it('goes on as it came when the service closes', async () => {
+    await known()
     naming = Promise.withResolvers()
     void send('sent', { kind: 'txack' })
     path.close()
@@ -244,6 +261,8 @@ describe('an uplink', () => {
       failed: 0,
       late: 0,
       refused: 0,
+      shaped: 0,
+      unshaped: 0,
       errorsWithheld: 0,
       errorsLost: 0,
     })
@@ -773,7 +792,7 @@ describe('tags of the registry', () => {
   it('are not looked up for a device that has none', async () => {
     codecs.set('5', NONE)
     await send('{"devEUI":"01"}', { kind: 'status' })
-    assert.deepEqual([seen, looks], [['{"devEUI":"01"}'], []])
+    assert.deepEqual([seen, looks], [['{"devEUI":"01"}'], ['5']])
   })
 
   it('stand before an object that is added, and in the error event of a codec', async () => {
@@ -818,12 +837,14 @@ async function settleUplink(payload: string, answer: (decoding: Decoding) => voi
 describe('errors of ChirpStack v4', () => {
   const error = '{"level":"ERROR","code":"UPLINK_CODEC","deviceInfo":{}}'
 
-  it('on log go out as error as well, byte for byte and behind it', () => {
+  it('on log go out as error as well, byte for byte and behind it', async () => {
+    await known()
     void send(error, { kind: 'log', name: 'the log event' })
     assert.deepEqual(seen, ['the log event', `error 1 ${error}`])
   })
 
-  it('are those of the level ERROR alone', () => {
+  it('are those of the level ERROR alone', async () => {
+    await known()
     for (const payload of ['{"level":"WARNING","code":"ERROR"}', '{"level":"INFO"}', 'ERROR', '{"level":"ERROR"']) {
       void send(payload, { kind: 'log', name: 'x' })
     }
@@ -831,7 +852,8 @@ describe('errors of ChirpStack v4', () => {
     assert.deepEqual(new Set(seen), new Set(['x']))
   })
 
-  it('are copied at a bounded rate, and the others are counted', () => {
+  it('are copied at a bounded rate, and the others are counted', async () => {
+    await known()
     for (let index = 0; index < 130; index += 1) void send(error, { kind: 'log', name: 'log' })
     assert.equal(seen.filter((text) => text === 'log').length, 130)
     assert.equal(seen.length, 230)
@@ -839,5 +861,160 @@ describe('errors of ChirpStack v4', () => {
     path.tick()
     void send(error, { kind: 'log', name: 'log' })
     assert.equal(seen.length, 232)
+  })
+})
+
+const profileOf = (id: string, members: Partial<RegisteredProfile> = {}): RegisteredProfile => ({
+  ...SCRIPTED,
+  id,
+  name: `profile ${id}`,
+  decoderScript: `script of ${id}`,
+  tags: {},
+  variables: { of: 'profile', own: id },
+  decodesPort: undefined,
+  ...members,
+})
+
+const labelled = (name: string, kind: string): string =>
+  `{"tags":{"kind":"${kind}"},"devEUI":"01","deviceProfileName":"${name}","deviceProfileID":"theirs"}`
+
+describe('a device with a profile', () => {
+  it('is decoded by the codec of the profile, with its variables below those of the device', async () => {
+    profileIds.set(ONE, 'p')
+    profiles.set('p', profileOf('p'))
+    void send(UPLINK)
+    void send(UPLINK, { devEui: deviceOf(2) })
+    await turn()
+    assert.deepEqual(
+      Object.fromEntries(decodings.map(({ request }) => [request.script, [request.profile?.id, request.variables]])),
+      {
+        'script of p': ['p', { of: ONE, own: 'p' }],
+        [SCRIPTED.decoderScript]: [undefined, { of: deviceOf(2) }],
+      },
+    )
+  })
+
+  it('gets the labels of the profile, and the new ones with the next event after a change', async () => {
+    profileIds.set(ONE, 'p')
+    profiles.set('p', profileOf('p', { tags: { kind: 'meter' } }))
+    const join = '{"devEUI":"01","deviceProfileName":"","deviceProfileID":"theirs"}'
+    void send(join, { kind: 'join' })
+    await turn()
+    profiles.set('p', profileOf('p', { name: 'renamed', tags: { kind: 'valve' } }))
+    void send(join, { kind: 'join' })
+    path.memories.deviceProfile.forget('p')
+    void send(join, { kind: 'join' })
+    await turn()
+    assert.deepEqual(seen, [
+      labelled('profile p', 'meter'),
+      labelled('profile p', 'meter'),
+      labelled('renamed', 'valve'),
+    ])
+  })
+
+  it('passes uplinks on FPorts that the profile does not decode, and has no codec where the profile has none', async () => {
+    profileIds.set(ONE, 'p')
+    profiles.set('p', profileOf('p', { decodesPort: () => false }))
+    void send(UPLINK)
+    await turn()
+    profiles.set('p', profileOf('p', { codec: '' }))
+    path.memories.deviceProfile.forget('p')
+    void send(UPLINK)
+    await turn()
+    assert.equal(decodings.length, 0)
+    assert.equal(seen.length, 2)
+  })
+})
+
+/** The JSON of an event in `seen`. */
+function jsonOf(text: string): Record<string, unknown> {
+  return JSON.parse(text.slice(text.indexOf('{'))) as Record<string, unknown>
+}
+
+describe('the shape of an application', () => {
+  const STATUS_B = '{"deviceInfo":{"deviceName":"a"},"margin":0,"batteryLevel":50}'
+  const ERROR_A = '{"devEUI":"01","type":"OTAA","error":"no key"}'
+
+  it('is that of each kind of event, from the first one on', async () => {
+    codecs.set('5', { ...NONE, eventShape: 'NORMALIZED' })
+    await send(STATUS_B, { kind: 'status' })
+    void send(UPLINK)
+    await turn()
+    assert.deepEqual(
+      seen.map((text) => [jsonOf(text)['shape'], jsonOf(text)['kind'], jsonOf(text)['devEui']]),
+      [
+        ['NORMALIZED', 'status', ONE],
+        ['NORMALIZED', 'up', ONE],
+      ],
+    )
+    assert.equal(path.numbers().shaped, 2)
+    // An application without a shape gets the very bytes.
+    codecs.set('6', NONE)
+    await send(` ${STATUS_B}`, { kind: 'status', applicationId: '6' })
+    assert.equal(seen[2], ` ${STATUS_B}`)
+  })
+
+  it('changes with the next event', async () => {
+    codecs.set('5', NONE)
+    await send(STATUS_B, { kind: 'status' })
+    codecs.set('5', { ...NONE, eventShape: 'V3' })
+    path.memories.application.forget('5')
+    await send(STATUS_B, { kind: 'status' })
+    assert.deepEqual([seen[0], jsonOf(seen[1] ?? '')['devEUI']], [STATUS_B, ONE])
+  })
+
+  it('is put on behind the object, and on the error events of a codec', async () => {
+    codecs.set('5', { ...SCRIPTED, eventShape: 'V4' })
+    void send(UPLINK)
+    await turn()
+    decodings[0]?.succeed()
+    await turn()
+    assert.deepEqual(jsonOf(seen[0] ?? '')['object'], { a: 1 })
+    void send(UPLINK)
+    await turn()
+    decodings[1]?.fail()
+    await turn()
+    const [, uplink = '', ...told] = seen
+    assert.equal((jsonOf(uplink)['deviceInfo'] as Record<string, unknown>)['devEui'], ONE)
+    assert.deepEqual(
+      told.map((text) => [text.split(' ')[0], jsonOf(text)['code'], 'deviceInfo' in jsonOf(text)]),
+      [
+        ['log', 'UPLINK_CODEC', true],
+        ['error', 'UPLINK_CODEC', true],
+      ],
+    )
+  })
+
+  it('V4 brings an error of ChirpStack v3 on log as well, and V3 an ERROR of v4 on error', async () => {
+    codecs.set('5', { ...NONE, eventShape: 'V4' })
+    await send(ERROR_A, { kind: 'error' })
+    assert.deepEqual(
+      seen.map((text) => [text.split(' ')[0]?.slice(0, 5), jsonOf(text)['code'], jsonOf(text)['level']]),
+      [
+        ['{"tim', 'OTAA', 'ERROR'],
+        ['log', 'OTAA', 'ERROR'],
+      ],
+    )
+    seen = []
+    codecs.set('6', { ...NONE, eventShape: 'V3' })
+    const log = '{"deviceInfo":{},"level":"ERROR","code":"UPLINK_F_CNT_RESET","description":"reset"}'
+    await send(log, { kind: 'log', applicationId: '6' })
+    assert.deepEqual(
+      seen.map((text) => [text.startsWith('error 1'), jsonOf(text)['type'], jsonOf(text)['error']]),
+      [
+        [false, 'UPLINK_FCNT_RESET', 'reset'],
+        [true, 'UPLINK_FCNT_RESET', 'reset'],
+      ],
+    )
+  })
+
+  it('leaves an event that can’t be read as it was received, counts it, and tells of it', async () => {
+    codecs.set('5', { ...NONE, eventShape: 'NORMALIZED' })
+    const wrong = '{"deviceInfo":{},"margin":"high"}'
+    await send(wrong, { kind: 'status' })
+    assert.deepEqual([seen[0], path.numbers().unshaped], [wrong, 1])
+    const { code, message } = jsonOf(seen[1] ?? '')
+    const reason = 'the status event went on as it was received: margin: must be a number'
+    assert.deepEqual([seen[1]?.split(' ')[0], code, message], ['error', 'EVENT_NOT_SHAPED', reason])
   })
 })

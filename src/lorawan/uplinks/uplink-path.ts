@@ -2,21 +2,21 @@
  * The way of uplinks from a network server to their readers. Each uplink is held back until its
  * `object` has been added, and later events of its device wait behind it. An event about a command
  * that is just being handed over is held back until the command's id is known. Each event gets its
- * device's tags. Events of other devices pass. When there is no room to wait, the connection that
- * brought the event waits. An uplink is never lost to its codec: when the codec fails, the uplink
- * goes on without `object`, and an error event behind it tells why.
+ * device's tags and the names of its profile. Events of other devices pass. When there is no room
+ * to wait, the connection that brought the event waits. An uplink is never lost to its codec: when
+ * the codec fails, the uplink goes on without `object`, and an error event behind it tells why.
  */
 import type { HeldMessage, OwnMessage, PublishTransformer, Publisher } from '../../broker/ports/consumer.ts'
 import type { Logger } from '../../logger.ts'
 import { Topic } from '../../mqtt/topic.ts'
 import type { Codecs } from '../codecs/codecs.ts'
-import type { CommandEvent } from '../commands/command-event.ts'
-import type { CommandEvents } from '../commands/command-events.ts'
+import type { PassingCommandEvents } from '../commands/command-events.ts'
 import { addObject } from '../codecs/uplink-object.ts'
 import type { UplinkWithObject } from '../codecs/uplink-object.ts'
 import { DecodingLanes } from './decoding-lanes.ts'
 import { EventFaults } from './event-faults.ts'
-import { DeviceTags } from './event-tags.ts'
+import { DeviceLabels } from './device-labels.ts'
+import { EventShaping } from './event-shaping.ts'
 import { knownTopic } from './known-topic.ts'
 import { parseTopic } from '../topics.ts'
 import { HeldBounds } from './uplink-path-bounds.ts'
@@ -51,7 +51,7 @@ export interface UplinkPathParts {
   readonly registry: UplinkRegistry
   readonly codecs: Pick<Codecs, 'decodeUplink' | 'hasTime'>
   /** Takes the events that may be about commands, and puts the commands' ids into them. */
-  readonly commandEvents: Pick<CommandEvents, 'wants' | 'named' | 'apply'>
+  readonly commandEvents: PassingCommandEvents
   /**
    * Publishes error events, and events that network servers bring in without being clients of the
    * broker.
@@ -72,6 +72,10 @@ interface UplinkNumbers {
   late: number
   /** Uplinks that were not decoded because others share their connection. */
   refused: number
+  /** Events that were brought into the shape of their application. */
+  shaped: number
+  /** Events that went on as received, because they could not be brought into the shape. */
+  unshaped: number
   /**
    * Error events that were not published because there were too many of the application in that
    * second.
@@ -101,6 +105,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
   /** In the order in which they came. Bounded by the connections, bridges and webhooks. */
   readonly #waiters = new Set<Waiter>()
   #isAdmitting = false
+  readonly #shaping: EventShaping
   readonly #faults: EventFaults
   readonly #numbers = { decoded: 0, failed: 0, late: 0, refused: 0 }
   #ticks = 0
@@ -111,7 +116,8 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#decoder = codecs
     this.#commandEvents = commandEvents
     this.#publisher = publisher
-    this.#faults = new EventFaults(publisher)
+    this.#shaping = new EventShaping(clock)
+    this.#faults = new EventFaults(publisher, this.#shaping)
     this.#clock = clock
     this.#log = log
   }
@@ -122,7 +128,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
   }
 
   numbers(): Readonly<UplinkNumbers> {
-    return { held: this.#bounds.messages, ...this.#numbers, ...this.#faults.numbers }
+    return { held: this.#bounds.messages, ...this.#numbers, ...this.#shaping.numbers, ...this.#faults.numbers }
   }
 
   holds(topic: Topic): boolean {
@@ -133,9 +139,11 @@ export class UplinkPath implements PublishTransformer, Publisher {
     if (!isUplink && this.#commandEvents.wants(topic.name)) return true
     if (parsed?.kind !== 'event') return false
     if (this.#codecs.mayHaveTags(parsed.devEui)) return true
-    if (!isUplink || this.#isClosed) return this.#isBehind(parsed.devEui)
-    if (this.#codecs.known(parsed.applicationId)?.codec !== '') return true
-    this.#codecs.notePlain(known)
+    const application = this.#codecs.known(parsed.applicationId)
+    if (application !== undefined && application.eventShape !== '') return true
+    if (this.#isClosed) return false
+    if (application === undefined || (isUplink && application.codec !== '')) return true
+    if (isUplink) this.#codecs.notePlain(known)
     return this.#isBehind(parsed.devEui)
   }
 
@@ -152,10 +160,28 @@ export class UplinkPath implements PublishTransformer, Publisher {
       goOn(received)
       return undefined
     }
-    const tags = this.#codecs.tagsOf(topic.devEui)
-    if (tags === undefined) return this.#transform(topic, message, received, goOn)
-    if (tags instanceof DeviceTags) return this.#transform(topic, message, tags.into(received), goOn)
-    return tags.then(
+    // An uplink looks its application up where it is decoded.
+    const application = topic.eventKind === 'up' ? undefined : this.#codecs.codecOf(topic.applicationId)
+    if (!(application instanceof Promise)) return this.#withLabels(topic, message, received, goOn)
+    return application.then(
+      () => this.#withLabels(topic, message, received, goOn),
+      (error: unknown) => {
+        this.#log.error({ err: error, applicationId: topic.applicationId }, 'event.shape_not_read')
+        return this.#withLabels(topic, message, received, goOn)
+      },
+    )
+  }
+
+  #withLabels(
+    topic: EventTopic,
+    message: HeldMessage,
+    received: Buffer,
+    goOn: (payload: Buffer) => void,
+  ): Promise<void> | undefined {
+    const labels = this.#codecs.labelsOf(topic.devEui)
+    if (labels === undefined) return this.#transform(topic, message, received, goOn)
+    if (labels instanceof DeviceLabels) return this.#transform(topic, message, labels.into(received), goOn)
+    return labels.then(
       (found) => this.#transform(topic, message, found?.into(received) ?? received, goOn),
       (error: unknown) => {
         this.#log.error({ err: error, devEui: topic.devEui }, 'event.tags_not_read')
@@ -172,16 +198,27 @@ export class UplinkPath implements PublishTransformer, Publisher {
   ): Promise<void> | undefined {
     const { topicName } = message
     const { applicationId, devEui, eventKind } = topic
-    const event = { devEui, kind: eventKind, payload: received }
     const isOfCommand = this.#commandEvents.wants(topicName)
-    const naming = isOfCommand ? this.#commandEvents.named(event) : undefined
-    const payload = isOfCommand && naming === undefined ? this.#commandEvents.apply(event) : received
-    const codec = this.#codecs.known(applicationId)
+    const event = { applicationId, devEui, kind: eventKind, payload: received }
+    const told = isOfCommand ? this.#commandEvents.told(event) : received
+    const awaitsName = told instanceof Promise
+    const payload = awaitsName ? received : told
+    const codec = this.#codecs.knownFor(topic)
     const { organizationId = '', decoderScript = '' } = codec ?? {}
     const size: HeldSize = { applicationId, organizationId, payloadBytes: payload.length, decoderScript }
-    const awaitsName = naming !== undefined
-    const held: Held = { topic, payload, size, message, goOn, tick: this.#ticks, awaitsName, outcome: undefined }
-    if (naming !== undefined) void naming.then(() => this.#settleNamed(held, event))
+    const held: Held = {
+      topic,
+      payload,
+      size,
+      message,
+      goOn,
+      tick: this.#ticks,
+      awaitsName,
+      outcome: undefined,
+      shape: this.#codecs.known(applicationId)?.eventShape,
+    }
+    // A promise of the events never rejects.
+    if (awaitsName) void told.then((named) => this.#settle(held, { payload: named, error: undefined }))
     else if (eventKind !== 'up' || codec?.codec === '' || this.#isClosed) held.outcome = { payload, error: undefined }
     else if (message.isShared && this.#bounds.isTooSlow(size, message.room)) held.outcome = this.#refused(OFTEN_LATE)
     if (held.outcome !== undefined && !this.#devices.has(devEui)) {
@@ -343,11 +380,17 @@ export class UplinkPath implements PublishTransformer, Publisher {
       },
     }
     try {
-      const codec = await this.#codecs.codecOf(applicationId)
+      const looked = this.#codecs.profileFor(devEui)
+      const profile = looked instanceof Promise ? await looked : looked
+      const application = await this.#codecs.codecOf(applicationId)
+      held.shape ??= application.eventShape
+      const codec = profile ?? application
       // Asked before the event is read: thousands of uplinks may be tried again with each tick.
       if (codec.codec === 'CUSTOM_JS' && !this.#decoder.hasTime(codec.organizationId)) return false
-      const variables = codec.codec === 'CUSTOM_JS' ? await this.#codecs.variablesOf(devEui) : NO_VARIABLES
-      const request = { applicationId, codec: codec.codec, script: codec.decoderScript, variables, receivedAtMs }
+      const own = codec.codec === 'CUSTOM_JS' ? await this.#codecs.variablesOf(devEui) : NO_VARIABLES
+      const variables = profile === undefined ? own : { ...profile.variables, ...own }
+      const { codec: kind, decoderScript: script } = codec
+      const request = { applicationId, codec: kind, script, variables, receivedAtMs, profile }
       const outcome = await addObject(held.payload, request, decoder)
       if (isBusy) return false
       this.#count(held, outcome)
@@ -365,11 +408,6 @@ export class UplinkPath implements PublishTransformer, Publisher {
     if (held.outcome !== undefined) return
     if (error !== undefined) this.#numbers.failed += 1
     else if (payload !== held.payload) this.#numbers.decoded += 1
-  }
-
-  /** The id of the command that the event may be about is known, or is no longer waited for. */
-  #settleNamed(held: Held, event: CommandEvent): void {
-    this.#settle(held, { payload: this.#commandEvents.apply(event), error: undefined })
   }
 
   /** Only the first outcome counts: an event that has gone on can't be changed. */
@@ -393,18 +431,22 @@ export class UplinkPath implements PublishTransformer, Publisher {
     this.#admitLater()
   }
 
-  #goOn({ topic, payload, message, goOn, outcome }: Held): void {
+  #goOn(held: Held): void {
+    const { topic, payload, message, goOn, outcome } = held
     if ((this.#isClosed || message.isGone) && message.giveBack()) return
     const completed = typeof outcome === 'object' ? outcome.payload : payload
+    const shape = held.shape ?? this.#codecs.known(topic.applicationId)?.eventShape ?? ''
+    const shaped = this.#shaping.shape(topic, completed, shape)
     try {
-      goOn(completed)
+      goOn(shaped.payload)
     } catch (error) {
       // No packet is being handled that the error could be an answer to, and the events behind this
       // one must go on.
       this.#log.error({ err: error, topic }, 'uplink.route_failed')
     }
     const { tenant } = message
-    if (outcome !== undefined) this.#faults.uplink(topic, payload, outcome, tenant)
-    if (topic.eventKind === 'log') this.#faults.logged(topic, completed, tenant)
+    if (outcome !== undefined) this.#faults.uplink(topic, payload, outcome, { shape, tenant })
+    if (topic.eventKind === 'log') this.#faults.logged(topic, completed, shaped.payload, tenant)
+    if (shape !== '') this.#faults.shaped(topic, shape, shaped, tenant)
   }
 }

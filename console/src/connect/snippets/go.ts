@@ -1,5 +1,5 @@
 /** A program for Go and Eclipse Paho. */
-import { CA_FILE, COMMAND, RENEWING } from '../snippet.ts'
+import { CA_FILE, COMMAND, RENEWING, scopeMembers } from '../snippet.ts'
 import type { Snippet, SnippetFacts } from '../snippet.ts'
 
 /** A program for paho.mqtt.golang. It gets new tokens by itself. */
@@ -72,7 +72,11 @@ function post({ origin }: SnippetFacts): readonly string[] {
 }
 
 /** A function that logs in and gets a token. */
-function newToken({ organizationId }: SnippetFacts): readonly string[] {
+function newToken(facts: SnippetFacts): readonly string[] {
+  const { organizationId } = facts
+  const more = scopeMembers(facts)
+    .map(([name, json]) => `, "${name}": ${json.startsWith('[') ? `[]string{${json.slice(1, -1)}}` : json}`)
+    .join('')
   return [
     '// A new token for each connection: when the old one ends, the broker closes the connection, and the client connects again.',
     'func newToken() (string, error) {',
@@ -82,7 +86,7 @@ function newToken({ organizationId }: SnippetFacts): readonly string[] {
     '\tif err := post("/api/internal/login", "", credentials, &login); err != nil {',
     '\t\treturn "", err',
     '\t}',
-    `\twish := map[string]string{"organizationId": "${organizationId}", "ttlInSeconds": "86400"}`,
+    `\twish := map[string]any{"organizationId": "${organizationId}", "ttlInSeconds": "86400"${more}}`,
     '\terr := post("/api/mosquitto-auth/login", login.Jwt, wish, &access)',
     '\treturn access.JwtMqttAuth, err',
     '}',

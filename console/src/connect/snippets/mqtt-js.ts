@@ -1,10 +1,13 @@
 /** A program for Node and MQTT.js. */
-import { CA_FILE, RENEWING } from '../snippet.ts'
+import { CA_FILE, RENEWING, scopeMembers } from '../snippet.ts'
 import type { Snippet, SnippetFacts } from '../snippet.ts'
 
 /** A program for MQTT.js. It gets new tokens by itself. */
 export function mqttJs(facts: SnippetFacts): Snippet {
   const { host, port, token, eventTopic, commandTopic, clientId, authority, origin, organizationId } = facts
+  const more = scopeMembers(facts)
+    .map(([name, json]) => `, ${name}: ${json}`)
+    .join('')
   const text = [
     `import { connect } from 'mqtt'`,
     '',
@@ -46,7 +49,7 @@ export function mqttJs(facts: SnippetFacts): Snippet {
     'const { FIELDGATE_USER: username, FIELDGATE_PASSWORD: password } = process.env',
     'async function renew() {',
     `  const { jwt } = await post('/api/internal/login', { username, password }, '')`,
-    `  const wish = { organizationId: '${organizationId}', ttlInSeconds: '86400' }`,
+    `  const wish = { organizationId: '${organizationId}', ttlInSeconds: '86400'${more} }`,
     `  client.options.username = (await post('/api/mosquitto-auth/login', wish, jwt)).jwtMqttAuth`,
     '}',
     `client.on('error', (error) => {`,

@@ -1,5 +1,5 @@
 /** A program for Python and paho-mqtt. */
-import { CA_FILE, COMMAND, RENEWING } from '../snippet.ts'
+import { CA_FILE, COMMAND, RENEWING, scopeMembers } from '../snippet.ts'
 import type { Snippet, SnippetFacts } from '../snippet.ts'
 
 /** A program for paho-mqtt. It gets new tokens by itself. */
@@ -40,7 +40,7 @@ export function python(facts: SnippetFacts): Snippet {
     '    if "FIELDGATE_USER" not in os.environ:',
     '        return',
     '    login = {"username": os.environ["FIELDGATE_USER"], "password": os.environ["FIELDGATE_PASSWORD"]}',
-    `    wish = {"organizationId": "${organizationId}", "ttlInSeconds": "86400"}`,
+    `    wish = {"organizationId": "${organizationId}", "ttlInSeconds": "86400"${limitsOf(facts)}}`,
     '    try:',
     '        session = post("/api/internal/login", login)["jwt"]',
     '        client.username_pw_set(post("/api/mosquitto-auth/login", wish, session)["jwtMqttAuth"], "default")',
@@ -76,4 +76,11 @@ export function python(facts: SnippetFacts): Snippet {
 
 function pythonCommand(): string {
   return COMMAND.replace('false', 'False')
+}
+
+/** The limits of the token, as further members of a dictionary. */
+function limitsOf(facts: SnippetFacts): string {
+  return scopeMembers(facts)
+    .map(([name, json]) => `, "${name}": ${json === 'true' ? 'True' : json}`)
+    .join('')
 }

@@ -8,6 +8,7 @@ import type { DevicePlace } from '../../commands/command-ports.ts'
 import type { EventSink, NetworkServer } from '../../commands/network-server.ts'
 import { EVENT_KINDS, eventTopic, isDevEui } from '../../topics.ts'
 import type { PublishedEventKind } from '../../topics.ts'
+import type { UnknownDevices, UnknownEvent } from '../../unknown-devices/unknown-devices.ts'
 import type { EventInspection } from '../../uplinks/event-inspection.ts'
 import type { NetworkServerCounters } from './counters.ts'
 import { EventRefused } from './event-refused.ts'
@@ -16,7 +17,13 @@ import type { Logger } from '../../../logger.ts'
 export interface DeviceEventSinkParts {
   /** Looks up a DevEUI of 16 lower-case hexadecimal digits. */
   readonly placeOf: (devEui: string) => DevicePlace | undefined | Promise<DevicePlace | undefined>
+  /** The organization of an application; undefined where Fieldgate has no such application. */
+  readonly organizationOf?: (applicationId: string) => string | undefined | Promise<string | undefined>
   readonly publisher: Publisher
+  /** Keeps the events of devices that are not registered. Absent: they are refused. */
+  readonly unknownDevices?: Pick<UnknownDevices, 'keep' | 'precede'>
+  /** The name of the network server for events that are kept. */
+  readonly networkServer?: string
   readonly ready: (networkServer: NetworkServer) => void
   readonly counters: NetworkServerCounters
   /** The inspection of the organization's events, or of the whole deployment's. */
@@ -81,17 +88,36 @@ export class DeviceEventSink implements EventSink {
       throw new EventRefused('event_too_large', `an event has at most ${MAXIMUM_EVENT_BYTES} bytes`)
     }
     const place = isDevEui(devEui) ? await this.#parts.placeOf(devEui) : undefined
+    const event = { applicationId, devEui, kind: kind as PublishedEventKind, payload }
     const isElsewhere = this.#organizationId !== undefined && place?.organizationId !== this.#organizationId
     // The answer is the same for a device of somebody else and for no device: they must not be told
     // apart.
-    if (place?.applicationId !== applicationId || isElsewhere) {
-      throw new EventRefused('event_device_unknown', 'no such device in this application')
-    }
+    if (place === undefined || isElsewhere) return { owned: this.#keep(event) ?? unknownDevice() }
+    if (place.applicationId !== applicationId && (await this.#hasApplication(applicationId))) unknownDevice()
     if (place.isDisabled) throw new EventRefused('device_disabled', 'the device is disabled')
-    this.#inspect(kind as PublishedEventKind, { applicationId, devEui, payload })
-    const topicName = eventTopic(applicationId, devEui, kind as PublishedEventKind)
+    if (this.#parts.unknownDevices?.precede(devEui, place.organizationId) === true) {
+      const owned = this.#keep(event)
+      if (owned !== undefined) return { owned }
+    }
+    this.#inspect(event.kind, { applicationId, devEui, payload })
+    const topicName = eventTopic(place.applicationId, devEui, event.kind)
     const tenant = `organization:${place.organizationId}`
     return { owned: this.#parts.publisher.publish({ topicName, payload, qos: 1, tenant }) }
+  }
+
+  /** Undefined where the event can't be kept. */
+  #keep(event: UnknownEvent): Promise<void> | undefined {
+    const { unknownDevices, networkServer } = this.#parts
+    if (networkServer === undefined || !isDevEui(event.devEui)) return undefined
+    return unknownDevices?.keep({ networkServer, organizationId: this.#organizationId ?? null }, event)
+  }
+
+  /** False for an id that the network server has for itself. */
+  async #hasApplication(applicationId: string): Promise<boolean> {
+    const { organizationOf } = this.#parts
+    if (organizationOf === undefined) return true
+    const owner = await organizationOf(applicationId)
+    return this.#organizationId === undefined ? owner !== undefined : owner === this.#organizationId
   }
 
   #inspect(kind: PublishedEventKind, { applicationId, devEui, payload }: Omit<DeviceEvent, 'kind'>): void {
@@ -102,4 +128,8 @@ export class DeviceEventSink implements EventSink {
     counters.eventsUnreadable += 1
     if (isNews) log.warn({ applicationId, kind, code, reason }, 'network_server.event_unreadable')
   }
+}
+
+function unknownDevice(): never {
+  throw new EventRefused('event_device_unknown', 'no such device in this application')
 }

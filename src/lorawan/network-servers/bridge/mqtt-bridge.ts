@@ -58,11 +58,21 @@ const NOBODY_THERE_MS = 10_000
 
 const NOT_CONNECTED = 'there is no connection to the MQTT broker'
 
+/** True for the applications whose commands may take the way of a bridge with these settings. */
+export function applicationsOfBridge({
+  takesCommands,
+  applications,
+}: Pick<MqttBridgeSettings, 'takesCommands' | 'applications'>): (applicationId: string) => boolean {
+  const ours = applications && new Set(applications.values())
+  return (applicationId) => takesCommands && (ours?.has(applicationId) ?? true)
+}
+
 export class MqttBridge implements NetworkServer {
   readonly name: string
   readonly #settings: MqttBridgeSettings
   readonly #parts: MqttBridgeParts
   readonly #backoff: Backoff
+  readonly #mayTake: (applicationId: string) => boolean
   /** Our application ids to the network server's. */
   readonly #theirs: ReadonlyMap<string, string> | undefined
   #connection: BrokerConnection | undefined
@@ -81,12 +91,12 @@ export class MqttBridge implements NetworkServer {
     this.#backoff = new Backoff(parts.backoff)
     const { applications } = settings
     this.#theirs = applications && new Map(Array.from(applications, ([theirs, ours]) => [ours, theirs]))
+    this.#mayTake = applicationsOfBridge(settings)
     void this.#connect()
   }
 
   serves(applicationId: string): boolean {
-    const isMapped = this.#theirs?.has(applicationId) ?? true
-    return this.#settings.takesCommands && isMapped && this.#parts.mayServe(applicationId)
+    return this.#mayTake(applicationId) && this.#parts.mayServe(applicationId)
   }
 
   async handOver(downlink: Downlink): Promise<HandOverAnswer> {

@@ -18,17 +18,19 @@ function queuePath(devEui: string): string {
   return `/api/devices/${devEui}/queue`
 }
 
-function bodyOfV3({ devEui, confirmed, fPort, data }: Downlink): unknown {
-  return { deviceQueueItem: { devEUI: devEui, confirmed, fPort, data: base64Of(data) } }
+/** ChirpStack v3 takes the object as JSON within a text. */
+function bodyOfV3({ devEui, confirmed, fPort, data, object }: Downlink): unknown {
+  const content = data === undefined ? { jsonObject: JSON.stringify(object) } : { data: base64Of(data) }
+  return { deviceQueueItem: { devEUI: devEui, confirmed, fPort, ...content } }
 }
 
-function bodyOfV4({ id, confirmed, fPort, data, expiresAtMs }: Downlink): unknown {
+function bodyOfV4({ id, confirmed, fPort, data, object, expiresAtMs }: Downlink): unknown {
   const expiry = expiresAtMs === undefined ? {} : { expiresAt: new Date(expiresAtMs).toISOString() }
-  return { queueItem: { id, confirmed, fPort, data: base64Of(data), ...expiry } }
+  const content = data === undefined ? { object } : { data: base64Of(data) }
+  return { queueItem: { id, confirmed, fPort, ...content, ...expiry } }
 }
 
-/** These forms carry bytes alone, and no objects. */
-function base64Of(data: Buffer = Buffer.alloc(0)): string {
+function base64Of(data: Buffer): string {
   return data.toString('base64')
 }
 
@@ -45,14 +47,14 @@ export interface TheThingsStackFormSettings {
 /** The form of The Things Stack: `down/push` of the webhook. */
 export function theThingsStackForm({ applicationId, webhookId, deviceIdOf }: TheThingsStackFormSettings): RestForm {
   return {
-    async enqueue({ devEui, id, fPort, confirmed, data }) {
+    async enqueue({ devEui, id, fPort, confirmed, data, object }) {
       const deviceId = encodeURIComponent(await deviceIdOf(devEui))
       const path =
         `/api/v3/as/applications/${encodeURIComponent(applicationId)}/webhooks/${encodeURIComponent(webhookId)}` +
         `/devices/${deviceId}/down/push`
       const downlink = {
         f_port: fPort,
-        frm_payload: base64Of(data),
+        ...(data === undefined ? { decoded_payload: object } : { frm_payload: base64Of(data) }),
         confirmed,
         priority: 'NORMAL',
         correlation_ids: [CORRELATION_PREFIX + id],

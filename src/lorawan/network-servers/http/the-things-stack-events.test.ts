@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { faultsOf } from '../../../../test/contracts/validators.ts'
 import type { JsonObject } from '../../../json.ts'
 import { readTheThingsStackEvent } from './the-things-stack-events.ts'
 
@@ -34,6 +35,7 @@ function translated(member: string, message: object): { readonly kind: string; r
   assert.ok(read !== undefined && read !== 'silent')
   assert.deepEqual([read.devEui, read.deviceId], [DEV_EUI, 'dev1'])
   const { deduplicationId, ...event } = JSON.parse(read.payload('5').toString()) as JsonObject
+  assert.deepEqual(faultsOf(`events/b/${read.kind}`, { deduplicationId, ...event }), [])
   assert.match(String(deduplicationId), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
   const again = JSON.parse(read.payload('5').toString()) as JsonObject
   assert.equal(again['deduplicationId'], deduplicationId)

@@ -123,12 +123,19 @@ function upOf(common: Common, message: JsonObject, body: JsonObject): JsonObject
     confirmed: memberOf(message, 'confirmed') === true,
     data: textAt(message, 'frm_payload') ?? '',
     ...given({ object: objectAt(message, 'decoded_payload') }),
+    ...measurementsOf(message),
     rxInfo: objectsAt(message, 'rx_metadata').map(receptionOf),
     txInfo: {
       frequency: numberAt(settings, 'frequency') ?? 0,
       ...given({ modulation: lora && { lora: loraOf(lora) } }),
     },
   }
+}
+
+/** The measurements that a payload formatter of The Things Stack gives besides the object. */
+function measurementsOf(message: JsonObject): JsonObject {
+  const normalized = objectsAt(message, 'normalized_payload')
+  return normalized.length === 0 ? {} : { normalized }
 }
 
 function loraOf(lora: JsonObject): JsonObject {

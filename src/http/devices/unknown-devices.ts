@@ -1,0 +1,244 @@
+/** The devices that send without being registered: listed, registered, forgotten. */
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
+import { given } from '../../given.ts'
+import type { NewDevice } from '../../identity/devices/device.ts'
+import { isRestricted } from '../../identity/store/reach.ts'
+import type { Registry } from '../../identity/registry.ts'
+import { isMeant, nameOf } from '../../lorawan/unknown-devices/registration.ts'
+import type { UnknownDeviceFilter } from '../../lorawan/unknown-devices/registration.ts'
+import type { UnknownDevice } from '../../lorawan/unknown-devices/shelves.ts'
+import type { UnknownDevices } from '../../lorawan/unknown-devices/unknown-devices.ts'
+import { inOrganizationOrDeployment, onApplication } from '../api/access.ts'
+import { invalidArgument, objectNotFound } from '../api/errors.ts'
+import {
+  A_LINE,
+  applicationIdInBody,
+  DevEui,
+  DevEuiInput,
+  devEuiOf,
+  Empty,
+  flag,
+  idOrNothing,
+  listOf,
+  optionalId,
+  pageOf,
+  PagingQuery,
+  responses,
+  ruledText,
+  text,
+  timestamp,
+  Timestamp,
+  written,
+} from '../api/fields.ts'
+import { demandGlobalAdmin, demandReachedAfter, demandUnrestricted } from '../api/ownership.ts'
+import type { OwnershipRegistry } from '../api/ownership.ts'
+import { resource, route } from '../api/routes.ts'
+import type { Route } from '../api/routes.ts'
+import { NAME } from '../api/schema-keywords.ts'
+import { RULE } from '../api/validate.ts'
+import { WritableDevice } from './device-fields.ts'
+
+/** The devices that wait. */
+export type WaitingDevices = Pick<UnknownDevices, 'devicesOf' | 'forget'>
+
+/** The parts of the registry that the registration needs. */
+export type UnknownDeviceRegistry = OwnershipRegistry & Pick<Registry, 'devices'>
+
+/** Devices that one request registers. The next request takes the others. */
+const MAXIMUM_AT_ONCE = 10_000
+/** Refusals that an answer names. */
+const MAXIMUM_TOLD = 100
+
+const UnknownDeviceItem = Type.Object(
+  {
+    devEUI: DevEui,
+    organizationID: idOrNothing('The organization of the network server; "" for the whole deployment.'),
+    networkServer: Type.String({
+      description: 'credential:<id> of a service credential, entry:<name> of a network server, or http.',
+    }),
+    deviceName: Type.String({ description: 'The name at the network server; "" where the event has none.' }),
+    networkServerApplicationID: Type.String({ description: 'The network server’s own id of the application.' }),
+    networkServerApplicationName: Type.String(),
+    deviceProfileName: Type.String({ description: 'The device profile at the network server.' }),
+    eventCount: Type.Integer({ description: 'Events that are kept.' }),
+    bytes: Type.Integer({ description: 'Bytes of the kept events, as they are counted against the bound.' }),
+    firstAt: Timestamp,
+    lastAt: Timestamp,
+  },
+  { description: 'Device that sends without being registered', [NAME]: 'UnknownDevice' },
+)
+
+const Filter = {
+  networkServer: Type.Optional(text(200, 'Only devices of this network server, as the list names it.')),
+  networkServerApplicationID: Type.Optional(text(100, 'Only devices of this application of the network server.')),
+  deviceProfileName: Type.Optional(text(100, 'Only devices with this device profile at the network server.')),
+  devEUIPrefix: Type.Optional(
+    Type.String({
+      pattern: '^[0-9a-fA-F]{0,16}$',
+      description: 'Only DevEUIs that begin with these hexadecimal digits.',
+      [RULE]: 'must be at most 16 hexadecimal digits',
+    }),
+  ),
+}
+const FilterSchema = Type.Object(Filter)
+
+const Registration = Type.Object(
+  {
+    applicationID: applicationIdInBody('The application that the devices come to.'),
+    devEUIs: Type.Optional(
+      Type.Array(DevEuiInput, { minItems: 1, maxItems: 1000, description: 'The devices. Absent: all that match.' }),
+    ),
+    filter: Type.Optional(Type.Object(Filter, { [NAME]: 'UnknownDeviceFilter' })),
+    ofDeployment: Type.Optional(
+      flag('Means the devices of network servers of the whole deployment. For global admins.'),
+    ),
+    nameTemplate: Type.Optional(
+      ruledText(
+        200,
+        'Name, with {deviceName}, {devEUI}, {applicationName} and {deviceProfileName} as the network server has them.',
+        A_LINE,
+      ),
+    ),
+    deviceProfileID: WritableDevice.deviceProfileID,
+    deviceProfileName: WritableDevice.deviceProfileName,
+    tags: WritableDevice.tags,
+  },
+  { [NAME]: 'UnknownDeviceRegistration' },
+)
+
+const Registered = Type.Object(
+  {
+    registered: Type.Integer({ description: 'Devices that are registered now.' }),
+    refused: Type.Integer({ description: 'Devices that could not be registered. Their events are still kept.' }),
+    refusals: Type.Array(
+      Type.Object({ devEUI: DevEui, code: Type.String(), message: Type.String() }, { [NAME]: 'UnknownDeviceRefusal' }),
+      { description: `The first ${MAXIMUM_TOLD} of them.` },
+    ),
+    more: Type.Boolean({ description: `More than ${MAXIMUM_AT_ONCE} devices match: ask again.` }),
+  },
+  { description: 'Registered', [NAME]: 'RegisteredUnknownDevices' },
+)
+
+/** The routes of devices that are not registered. */
+export function unknownDeviceRoutes(registry: UnknownDeviceRegistry, waiting: WaitingDevices): readonly Route[] {
+  return resource('Devices', [list(waiting), register(registry, waiting), forget(waiting)])
+}
+
+function list(waiting: WaitingDevices): Route {
+  return route({
+    method: 'GET',
+    url: '/api/unknown-devices',
+    may: inOrganizationOrDeployment('device.write', 'query.organizationID'),
+    schema: {
+      operationId: 'listUnknownDevices',
+      summary: 'List devices that are not registered',
+      description:
+        'Devices whose events came without the device being registered, in the order in which they were first heard of. With ' +
+        'organizationID those of the organization’s network servers, without it those of the network servers of the whole ' +
+        'deployment. `search` looks into DevEUI and names.',
+      querystring: Type.Object({ ...PagingQuery, ...Filter, organizationID: optionalId('Organization id.') }),
+      response: responses(listOf(UnknownDeviceItem, 'UnknownDeviceList')),
+    },
+    handle: async ({ viewer, organizationId }, request) => {
+      demandUnrestricted(viewer)
+      const { limit, offset, search } = pageOf(request.query)
+      const meant = matching(waiting, organizationId ?? null, { ...filterOf(request.query), search })
+      return written({ totalCount: meant.length, items: meant.slice(offset, offset + limit) }, itemOf)
+    },
+  })
+}
+
+function register(registry: UnknownDeviceRegistry, waiting: WaitingDevices): Route {
+  return route({
+    method: 'POST',
+    url: '/api/unknown-devices/register',
+    may: onApplication('device.write', 'body.applicationID'),
+    schema: {
+      operationId: 'registerUnknownDevices',
+      summary: 'Register devices that wait',
+      description:
+        'Makes devices of the application. Their kept events are then delivered, in the order in which they came and before ' +
+        'newer events. A device that can’t be registered is told, and goes on waiting.',
+      body: Registration,
+      response: responses(Registered),
+    },
+    handle: async ({ viewer, application }, request) => {
+      const { devEUIs, filter = {}, ofDeployment, tags = {}, nameTemplate = '{deviceName}', ...body } = request.body
+      if (ofDeployment === true) demandGlobalAdmin(viewer)
+      const owner = ofDeployment === true ? null : application.organizationId
+      const named = devEUIs && new Set(devEUIs.map((devEui) => devEuiOf('devEUIs', devEui)))
+      const all = matching(waiting, owner, filterOf(filter)).filter(({ devEui }) => named?.has(devEui) ?? true)
+      if (named !== undefined && all.length === 0) throw invalidArgument('devEUIs: none of these devices waits')
+      const meant = all.slice(0, MAXIMUM_AT_ONCE)
+      const devices = meant.map((unknown): NewDevice => {
+        const { devEui, names } = unknown
+        demandReachedAfter(viewer, { applicationId: application.id, devEui, tags })
+        const deviceProfileName = body.deviceProfileName ?? names.deviceProfileName
+        const profile = { deviceProfileName, ...given({ deviceProfileId: body.deviceProfileID }) }
+        return { devEui, applicationId: application.id, name: nameOf(unknown, nameTemplate), tags, ...profile }
+      })
+      const outcomes = await registry.devices.createMany(devices, viewer)
+      const refusals = outcomes.flatMap((outcome, index) => {
+        const devEUI = devices[index]?.devEui ?? ''
+        return outcome.ok ? [] : [{ devEUI, code: outcome.reason, message: outcome.message }]
+      })
+      return {
+        registered: outcomes.length - refusals.length,
+        refused: refusals.length,
+        refusals: refusals.slice(0, MAXIMUM_TOLD),
+        more: all.length > meant.length,
+      }
+    },
+  })
+}
+
+function forget(waiting: WaitingDevices): Route {
+  return route({
+    method: 'DELETE',
+    url: '/api/unknown-devices/:devEui',
+    may: inOrganizationOrDeployment('device.write', 'query.organizationID'),
+    schema: {
+      operationId: 'forgetUnknownDevice',
+      summary: 'Forget a device that is not registered',
+      description: 'Its kept events are gone. It comes back with its next event.',
+      params: Type.Object({ devEui: DevEuiInput }),
+      querystring: Type.Object({ organizationID: optionalId('Organization id.') }),
+      response: responses(Empty),
+    },
+    handle: async ({ viewer, organizationId }, request) => {
+      // Nothing that waits is within the restriction of a key.
+      if (isRestricted(viewer.apiKey?.scope ?? {})) throw objectNotFound()
+      const devEui = devEuiOf('devEui', request.params.devEui)
+      if (!waiting.forget(organizationId ?? null, devEui)) throw objectNotFound()
+      return {}
+    },
+  })
+}
+
+function filterOf(query: Static<typeof FilterSchema>): UnknownDeviceFilter {
+  const { networkServer, networkServerApplicationID: applicationId, deviceProfileName, devEUIPrefix } = query
+  return { networkServer, applicationId, deviceProfileName, devEuiPrefix: devEUIPrefix?.toLowerCase() }
+}
+
+function matching(waiting: WaitingDevices, owner: string | null, filter: UnknownDeviceFilter): UnknownDevice[] {
+  return [...waiting.devicesOf(owner)].filter((device) => isMeant(device, filter))
+}
+
+function itemOf(device: UnknownDevice): Static<typeof UnknownDeviceItem> {
+  const { devEui, organizationId, networkServer, names, events, bytes, lastAtMs } = device
+  const [first] = events.values()
+  return {
+    devEUI: devEui,
+    organizationID: organizationId ?? '',
+    networkServer,
+    deviceName: names.deviceName,
+    networkServerApplicationID: names.applicationId,
+    networkServerApplicationName: names.applicationName,
+    deviceProfileName: names.deviceProfileName,
+    eventCount: events.size,
+    bytes,
+    firstAt: timestamp(first?.atMs ?? lastAtMs),
+    lastAt: timestamp(lastAtMs),
+  }
+}

@@ -1,0 +1,9 @@
+/** Many devices in several statements or transactions, so that none holds up the event loop. */
+
+/** Rows of one transaction: it holds up the event loop for some 5 ms. */
+const MAXIMUM_BATCH = 100
+
+/** The items in order, some at a time. */
+export function* batchesOf<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < items.length; start += MAXIMUM_BATCH) yield items.slice(start, start + MAXIMUM_BATCH)
+}

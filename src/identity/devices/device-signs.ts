@@ -1,0 +1,76 @@
+/** Notes the signs of life of devices, with all that they tell of a device. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { RawBuilder } from 'kysely'
+import type { Store } from '../store/store.ts'
+import { batchesOf } from './batches.ts'
+import type { DeviceSeen } from './device.ts'
+import { parseDevEui } from './eui.ts'
+
+/** Notes signs of life as `Devices.recordSeen` says. */
+export async function recordSeen(store: Store, seen: readonly DeviceSeen[]): Promise<void> {
+  const newest = new Map<string, DeviceSeen>()
+  for (const one of seen) {
+    const devEui = parseDevEui(one.devEui)
+    if (devEui === undefined) continue
+    const known = newest.get(devEui)
+    newest.set(devEui, known === undefined ? one : mergeSeen(known, one))
+  }
+  let isFirst = true
+  for (const batch of batchesOf([...newest])) {
+    if (!isFirst) await nextTurn()
+    isFirst = false
+    await writeSeen(store, batch)
+  }
+}
+
+function mergeSeen(one: DeviceSeen, other: DeviceSeen): DeviceSeen {
+  const [older, newer] = other.lastSeenAtMs >= one.lastSeenAtMs ? [one, other] : [other, one]
+  return { ...older, ...newer }
+}
+
+async function writeSeen(store: Store, batch: readonly (readonly [string, DeviceSeen])[]): Promise<void> {
+  const values = batch.map(
+    ([devEui, seen]) =>
+      sql`(cast(${devEui} as text), cast(${Math.trunc(seen.lastSeenAtMs)} as bigint), ${numberOf(seen.batteryLevel)},
+        ${numberOf(seen.margin)}, ${numberOf(seen.intervalSeconds)}, ${numberOf(seen.lossPercent)},
+        ${numberOf(seen.rssi)}, ${numberOf(seen.snr)}, ${flagOf(seen.lowBattery)}, ${flagOf(seen.weakSignal)},
+        ${flagOf(seen.losingFrames)})`,
+  )
+  // Nobody is told that a device was heard for the first time: its event tells it.
+  // A device that was on time keeps the time at which its state is looked at next: so its index
+  // costs nothing here.
+  const update = sql`
+    with seen (dev_eui, at, battery_level, margin, interval_seconds, loss_percent, rssi, snr, is_battery_low,
+      is_signal_weak, is_losing_frames) as (values ${sql.join(values)})
+    update devices set last_seen_at = seen.at,
+      battery_level = coalesce(seen.battery_level, devices.battery_level),
+      margin = coalesce(seen.margin, devices.margin),
+      interval_seconds = coalesce(seen.interval_seconds, devices.interval_seconds),
+      loss_percent = coalesce(seen.loss_percent, devices.loss_percent),
+      rssi = coalesce(seen.rssi, devices.rssi),
+      snr = coalesce(seen.snr, devices.snr),
+      is_battery_low = coalesce(seen.is_battery_low, devices.is_battery_low),
+      is_signal_weak = coalesce(seen.is_signal_weak, devices.is_signal_weak),
+      is_losing_frames = coalesce(seen.is_losing_frames, devices.is_losing_frames),
+      state = 'ON_TIME',
+      state_since_at = case when devices.state = 'ON_TIME' then devices.state_since_at else seen.at end,
+      state_due_at = case when devices.state = 'ON_TIME' then coalesce(devices.state_due_at, seen.at) else seen.at end,
+      untold_changes = devices.untold_changes + case when devices.state in ('LATE', 'SILENT')
+        or coalesce(seen.is_battery_low, devices.is_battery_low) <> devices.is_battery_low
+        or coalesce(seen.is_signal_weak, devices.is_signal_weak) <> devices.is_signal_weak
+        or coalesce(seen.is_losing_frames, devices.is_losing_frames) <> devices.is_losing_frames
+        then 1 else 0 end
+    from seen
+    where devices.dev_eui = seen.dev_eui and (devices.last_seen_at is null or devices.last_seen_at <= seen.at)
+  `
+  await store.note((db) => update.execute(db))
+}
+
+function numberOf(value: number | undefined): RawBuilder<number | null> {
+  return sql`cast(${value ?? null} as double precision)`
+}
+
+function flagOf(value: boolean | undefined): RawBuilder<number | null> {
+  return sql`cast(${value === undefined ? null : Number(value)} as integer)`
+}

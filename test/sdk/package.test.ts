@@ -1,0 +1,209 @@
+/** The packed SDK and its examples, against the real service and real servers. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { chooseRuntime } from '../../bin/runtime.mjs'
+import { pinnedNode, root } from '../../scripts/setup.mjs'
+import { startTestServer } from '../postgresql/test-server.ts'
+import { freePort } from '../support/free-port.ts'
+import { received } from '../support/live-connections.ts'
+import { Program, runProgram } from '../support/program.ts'
+import { installPackage, NODE } from './installed-package.ts'
+import type { InstalledPackage, Runtime } from './installed-package.ts'
+import { startSdkWorld } from './sdk-world.ts'
+import type { Place, SdkWorld } from './sdk-world.ts'
+
+let world: SdkWorld
+let installed: InstalledPackage
+const database = await startTestServer('the example for PostgreSQL')
+
+before(async () => {
+  installed = await installPackage()
+  world = await startSdkWorld()
+})
+
+after(async () => {
+  await world?.[Symbol.asyncDispose]()
+  await installed?.[Symbol.asyncDispose]()
+  await database?.close()
+})
+
+/** Resolves when `look` has found something. */
+async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  const deadline = performance.now() + 20_000
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    assert.ok(performance.now() < deadline, `waited for ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** Publishes uplinks while the program is killed and started again. */
+async function overKills(start: () => Program, place: Place, count: () => Promise<number> | number): Promise<void> {
+  for (const fCnt of [1, 2, 3]) await place.uplink(fCnt)
+  const first = start()
+  await until(`3 results; ${first.stderr}`, async () => ((await count()) >= 3 ? true : undefined))
+  await kill(first)
+  for (const fCnt of [4, 5]) await place.uplink(fCnt)
+  await using second = start()
+  await until('5 results', async () => {
+    assert.ok(!second.hasEnded, second.stderr)
+    return (await count()) >= 5 ? true : undefined
+  })
+}
+
+/** Stops an example as a crash does. */
+async function kill(program: Program): Promise<void> {
+  program.signal('SIGKILL')
+  await program.ended()
+}
+
+describe('the package', () => {
+  it('has types for all examples, on Node and in a browser', async () => {
+    const options = {
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable'],
+      module: 'nodenext',
+      types: ['node'],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      noEmit: true,
+    }
+    const settings = { compilerOptions: options, include: ['*.ts'] }
+    await writeFile(join(installed.folder, 'tsconfig.json'), JSON.stringify(settings))
+    const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+    const { stdout } = await runProgram(pinnedNode, [compiler, '-p', installed.folder], { ms: 60_000 })
+    assert.equal(stdout, '')
+  })
+
+  it('shows the ten lines that run', async () => {
+    const readme = await readFile(join(root, 'sdk', 'typescript', 'README.md'), 'utf8')
+    const [, first] = /```ts\n([\s\S]*?)```/.exec(readme) ?? []
+    assert.equal(first, await readFile(join(installed.folder, 'ten-lines.ts'), 'utf8'))
+    assert.ok((first?.split('\n').length ?? 0) <= 11)
+  })
+
+  const runtimes: Readonly<Record<string, Runtime | undefined>> = {
+    Node: NODE,
+    Bun: [chooseRuntime(root, 'bun').program],
+    Deno: findDeno(),
+  }
+  for (const [name, runtime] of Object.entries(runtimes)) {
+    it(`runs its ten lines on ${name}`, { skip: runtime === undefined && `${name} is not here` }, async () => {
+      const place = await world.place()
+      const environment = { FIELDGATE_SDK_DIR: join(installed.folder, `positions-${name}`) }
+      await using program = installed.start(world, 'ten-lines.ts', environment, runtime)
+      // The stream begins when the program has logged in.
+      await until('the output', async () => {
+        await place.uplink(118)
+        assert.ok(!program.hasEnded, program.stderr)
+        return program.stdout.includes('118') ? true : undefined
+      })
+      assert.match(program.stdout, new RegExp(`meter ${place.device} 118`), program.stderr)
+    })
+  }
+})
+
+/** Deno, where the machine has it. */
+function findDeno(): Runtime | undefined {
+  try {
+    execFileSync('deno', ['--version'], { stdio: 'ignore' })
+    return ['deno', 'run', '--allow-all']
+  } catch {
+    console.error('SKIPPED: the SDK on Deno: deno is not on the PATH')
+    return undefined
+  }
+}
+
+describe('an example', () => {
+  it('writes uplinks to a CSV, over a kill', async () => {
+    const place = await world.place()
+    const file = join(installed.folder, 'uplinks.csv')
+    const lines = async (): Promise<readonly string[]> =>
+      (await readFile(file, 'utf8').catch(() => '')).split('\n').filter((line) => line.includes(place.device))
+    await overKills(
+      () => installed.start(world, 'to-csv.ts', { FIELDGATE_CSV: file }),
+      place,
+      async () => (await lines()).length,
+    )
+    assert.deepEqual(
+      (await lines()).map((line) => line.split(',').slice(1).join(',')),
+      [1, 2, 3, 4, 5].map((fCnt) => `"${place.device}","meter ${place.device}","${fCnt}","2","0102"`),
+    )
+  })
+
+  it('writes events to PostgreSQL exactly once, over a kill', { skip: database === undefined }, async () => {
+    assert.ok(database !== undefined)
+    const url = database.newDatabase()
+    const place = await world.place()
+    const select = (what: string): string =>
+      database.run(url, `select ${what} from events where dev_eui = '${place.device}'`)
+    const count = (): number => {
+      const isThere = database.run(
+        url,
+        "select to_regclass('positions') is not null and to_regclass('events') is not null",
+      )
+      return isThere === 't' ? Number(select('count(*)')) : 0
+    }
+    await overKills(() => installed.start(world, 'to-postgresql.ts', { DATABASE_URL: url }), place, count)
+    assert.equal(select("string_agg(body->>'fCnt', ',' order by split_part(id, '-', 2)::int)"), '1,2,3,4,5')
+  })
+
+  it('adds uplinks to a stream of Redis exactly once, over a kill', { skip: !hasRedis() }, async () => {
+    const place = await world.place()
+    const folder = await mkdtemp(join(tmpdir(), 'fieldgate-redis-'))
+    const port = await freePort()
+    const settings = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder]
+    {
+      await using redis = new Program('redis-server', settings)
+      await redis.output(/Ready to accept connections/)
+      const ask = (...args: readonly string[]): string =>
+        execFileSync('redis-cli', ['-p', String(port), ...args], { encoding: 'utf8' })
+      const key = `fieldgate:${place.application}`
+      const environment = { REDIS_URL: `redis://127.0.0.1:${port}` }
+      await overKills(
+        () => installed.start(world, 'to-redis-stream.ts', environment),
+        place,
+        () => Number(ask('XLEN', key)),
+      )
+      const counters = [...ask('XRANGE', key, '-', '+').matchAll(/fCnt\n(\d+)/g)].map(([, fCnt]) => Number(fCnt))
+      assert.deepEqual(counters, [1, 2, 3, 4, 5])
+    }
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  it('closes a valve, and says what became of the command', async () => {
+    const place = await world.place()
+    const { networkServer } = world
+    await using program = installed.start(world, 'valve-bot.ts')
+    // The device reports its leak until the valve closes.
+    await until('the command', async () => {
+      await place.publish('up', { deviceName: 'valve 7', fCnt: 1, fPort: 1, data: 'AQ==' })
+      assert.ok(!program.hasEnded, program.stderr)
+      return program.stdout.includes('the command is accepted') ? true : undefined
+    })
+    assert.equal(await networkServer.subscribe(`application/${place.application}/device/+/command/down`), 1)
+    const { payload } = await received(networkServer)
+    const { id: queueItemId, data } = JSON.parse(payload) as { readonly id: string; readonly data: string }
+    assert.equal(data, 'AA==')
+    const deviceInfo = { applicationId: place.application, devEui: place.device }
+    await place.publish('txack', { deviceInfo, queueItemId })
+    await place.publish('ack', { deviceInfo, queueItemId, acknowledged: true })
+    await program.output(/valve 7: the valve is closed/)
+  })
+})
+
+function hasRedis(): boolean {
+  try {
+    execFileSync('redis-server', ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    console.error('SKIPPED: the example for Redis: redis-server is not here (Debian: apt-get install redis-server)')
+    return false
+  }
+}
