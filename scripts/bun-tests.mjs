@@ -20,7 +20,7 @@ import { join } from 'node:path'
  * @property {string} root The folder that the paths of the files start from.
  * @property {import('../bin/runtime.mjs').Runtime} bun
  * @property {NodeJS.ProcessEnv} environment
- * @property {(result: FileResult) => void} onResult Called after each file.
+ * @property {(result: FileResult) => void} [onResult] Called after each file.
  * @property {number} [fileMs] The time limit of a file; the default is 5 minutes.
  */
 
@@ -38,20 +38,26 @@ const MAXIMUM_LINES = 200
 const MAXIMUM_LINE = 500
 
 /**
- * Runs the files, two at a time, in their order. Resolves when all have ended.
+ * Runs the files, two at a time, in their order. Resolves with all results when all have ended.
  * @param {readonly string[]} files
  * @param {BunTests} options
+ * @returns {Promise<readonly FileResult[]>}
  */
 export async function runBunTests(files, options) {
   const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-bun-tests-'))
   const left = files.map((file, index) => ({ file, report: join(scratch, `${index}.xml`) }))
+  /** @type {FileResult[]} */
+  const results = []
   const work = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      options.onResult(await runFile(next.file, next.report, options))
+      const result = await runFile(next.file, next.report, options)
+      results.push(result)
+      options.onResult?.(result)
     }
   }
   try {
     await Promise.all(Array.from({ length: CONCURRENCY }, work))
+    return results
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }

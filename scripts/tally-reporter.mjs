@@ -7,6 +7,13 @@
  * @property {number} skipped Skipped tests, and tests still to be written.
  * @property {readonly string[]} notes The diagnostics of the tests.
  * @property {Readonly<Record<string, number>>} seconds The duration of each test file, by its path.
+ * @property {readonly FileCounts[]} failedFiles The files with failed tests that told their counts.
+ *
+ * @typedef {object} FileCounts
+ * @property {string} file An absolute path.
+ * @property {number} passed
+ * @property {number} failed
+ * @property {number} skipped
  */
 
 /** The runner sends its own counts as diagnostics too. */
@@ -18,22 +25,21 @@ export default async function* tallyReporter(source) {
   const notes = []
   /** @type {Record<string, number>} */
   const seconds = {}
+  /** @type {FileCounts[]} */
+  const failedFiles = []
   for await (const event of source) {
     if (event.type === 'test:diagnostic' && !COUNT.test(event.data.message)) notes.push(event.data.message)
     if (event.type !== 'test:summary') continue
-    const { counts, duration_ms: durationMs, file } = event.data
-    if (file !== undefined) {
+    const { counts: all, duration_ms: durationMs, file } = event.data
+    const skipped = all.skipped + all.todo
+    const counts = { passed: all.passed, failed: all.tests - all.passed - skipped, skipped }
+    if (file === undefined) {
+      /** @type {Tally} */
+      const tally = { ...counts, notes, seconds, failedFiles }
+      yield JSON.stringify(tally)
+    } else {
       seconds[file] = durationMs / 1_000
-      continue
+      if (counts.failed > 0) failedFiles.push({ file, ...counts })
     }
-    /** @type {Tally} */
-    const tally = {
-      passed: counts.passed,
-      failed: counts.tests - counts.passed - counts.skipped - counts.todo,
-      skipped: counts.skipped + counts.todo,
-      notes,
-      seconds,
-    }
-    yield JSON.stringify(tally)
   }
 }

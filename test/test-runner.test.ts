@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { chooseRuntime } from '../bin/runtime.mjs'
 import { runBunTests } from '../scripts/bun-tests.mjs'
 import type { FileResult } from '../scripts/bun-tests.mjs'
+import { MAXIMUM_SECOND_RUNS, runAgain } from '../scripts/second-run.mjs'
 import { NODE_ALONE, runtimesOf } from '../scripts/test-runtimes.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -74,6 +75,36 @@ test('a process that a test leaves behind does not hold the runner up', async ()
     import { spawn } from 'node:child_process'
     test('x', () => spawn('sleep', ['5'], { stdio: 'inherit' }).unref())`)
   assert.deepEqual({ passed, failed }, { passed: 1, failed: 0 })
+})
+
+test('a failed file that passes alone is unsteady, and one that fails again counts as failed', async () => {
+  const failed = [
+    { file: 'unsteady.test.ts', passed: 1, failed: 2, skipped: 1 },
+    { file: 'broken.test.ts', passed: 4, failed: 1, skipped: 0 },
+  ]
+  const { unsteady, ...change } = await runAgain(failed, async (file) =>
+    file === 'unsteady.test.ts' ? { passed: 3, failed: 0, skipped: 1 } : { passed: 4, failed: 1, skipped: 0 },
+  )
+  assert.deepEqual(unsteady, ['unsteady.test.ts'])
+  assert.deepEqual(change, { passed: 2, failed: -2, skipped: 0 })
+})
+
+test('no file runs again where many have failed', async () => {
+  const failed = Array.from({ length: MAXIMUM_SECOND_RUNS + 1 }, (_, index) => ({
+    file: `${index}.test.ts`,
+    passed: 0,
+    failed: 1,
+    skipped: 0,
+  }))
+  const again: string[] = []
+  const { unsteady, ...change } = await runAgain(failed, async (file) => {
+    again.push(file)
+    return { passed: 1, failed: 0, skipped: 0 }
+  })
+  assert.deepEqual(
+    { again, unsteady, change },
+    { again: [], unsteady: [], change: { passed: 0, failed: 0, skipped: 0 } },
+  )
 })
 
 test('Bun runs every file but those with a reason against it; Node runs these and the core', () => {

@@ -30,6 +30,8 @@ export class WireClient {
   #isClosed = false
   #wake: () => void = () => {}
   #messageId = 0
+  /** For the message of a wait that is too long. */
+  #lastSent = 'nothing'
 
   /** Connects and verifies the server within the time (ms); no MQTT packet is sent yet. */
   static async open(
@@ -108,6 +110,7 @@ export class WireClient {
   /** Sends all packets in one write. */
   send(...packets: Packet[]): void {
     if (this.#isClosed) return
+    this.#lastSent = packets.map(nameOf).join(', ')
     this.#socket.write(Buffer.concat(packets.map((packet) => generate(packet, { protocolVersion: this.version }))))
   }
 
@@ -137,7 +140,7 @@ export class WireClient {
 
   /** The next packet; undefined: the connection is closed. */
   async next(): Promise<Packet | undefined> {
-    return within(this.#take(), 'a packet or the end of the connection')
+    return within(this.#take(), `a packet or the end of the connection, after ${this.#lastSent}`)
   }
 
   /** All packets up to the end of the connection, which must come. */
@@ -182,6 +185,12 @@ export class WireClient {
     this.#messageId = (this.#messageId % 65_535) + 1
     return this.#messageId
   }
+}
+
+/** The type of a packet, with its topic and Packet Identifier where it has them. */
+function nameOf(packet: Packet): string {
+  const topic = 'topic' in packet ? ` to ${packet.topic}` : ''
+  return `${packet.cmd}${topic} ${packet.messageId ?? ''}`.trim()
 }
 
 /**
