@@ -20,11 +20,13 @@ import { join } from 'node:path'
  * @property {string} root The folder that the paths of the files start from.
  * @property {import('../bin/runtime.mjs').Runtime} bun
  * @property {NodeJS.ProcessEnv} environment
+ * @property {(file: string) => boolean} [mostlyWaits] True for a file that hardly uses the processor: one of these runs beside
+ *   two of the others. The default is false.
  * @property {(result: FileResult) => void} [onResult] Called after each file.
  * @property {number} [fileMs] The time limit of a file; the default is 5 minutes.
  */
 
-/** Files that run at the same time. */
+/** Files that run at the same time, beside one that mostly waits. */
 const CONCURRENCY = 2
 /** The time limit of a test. */
 const TEST_MS = 120_000
@@ -38,25 +40,29 @@ const MAXIMUM_LINES = 200
 const MAXIMUM_LINE = 500
 
 /**
- * Runs the files, two at a time, in their order. Resolves with all results when all have ended.
+ * Runs the files in their order: two at a time, and beside them one that mostly waits. Resolves with
+ * all results when all have ended.
  * @param {readonly string[]} files
  * @param {BunTests} options
  * @returns {Promise<readonly FileResult[]>}
  */
 export async function runBunTests(files, options) {
   const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-bun-tests-'))
-  const left = files.map((file, index) => ({ file, report: join(scratch, `${index}.xml`) }))
+  const all = files.map((file, index) => ({ file, report: join(scratch, `${index}.xml`) }))
+  const { mostlyWaits = () => false } = options
+  const { busy = [], waiting = [] } = Object.groupBy(all, ({ file }) => (mostlyWaits(file) ? 'waiting' : 'busy'))
   /** @type {FileResult[]} */
   const results = []
-  const work = async () => {
-    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+  const work = async (/** @type {() => (typeof all)[number] | undefined} */ take) => {
+    for (let next = take(); next !== undefined; next = take()) {
       const result = await runFile(next.file, next.report, options)
       results.push(result)
       options.onResult?.(result)
     }
   }
   try {
-    await Promise.all(Array.from({ length: CONCURRENCY }, work))
+    const lanes = Array.from({ length: CONCURRENCY }, () => work(() => busy.shift() ?? waiting.shift()))
+    await Promise.all([...lanes, work(() => waiting.shift())])
     return results
   } finally {
     rmSync(scratch, { recursive: true, force: true })

@@ -21,6 +21,12 @@ export const NODE_ALONE = {
   'test/documentation/snippets.test.ts': 'Bun has no stripTypeScriptTypes of node:module',
 }
 
+/**
+ * Files and folders that use the processor for less than a tenth of their time: real network servers
+ * with their receive windows, and limits of time.
+ */
+const WAITING = ['test/network-servers/', 'test/e2e/half-open.test.ts', 'test/e2e/simulator-families.test.ts']
+
 /** The slowest files and folders, the slowest first. */
 const SLOW = ['test/network-servers/', 'test/console/', 'test/neighbours/', 'test/e2e/', 'src/http/']
 
@@ -46,7 +52,23 @@ function rankOf(file) {
   return rank === -1 ? SLOW.length : rank
 }
 
+/**
+ * True for a file that mostly waits.
+ * @param {string} file
+ */
+export function mostlyWaits(file) {
+  return isIn(WAITING, file)
+}
+
 /** @param {string} file */
 function isCore(file) {
-  return CORE.some((part) => (part.endsWith('/') ? file.startsWith(part) : file === part))
+  return isIn(CORE, file)
+}
+
+/**
+ * @param {readonly string[]} parts Files, and folders that end with `/`.
+ * @param {string} file
+ */
+function isIn(parts, file) {
+  return parts.some((part) => (part.endsWith('/') ? file.startsWith(part) : file === part))
 }

@@ -11,7 +11,7 @@ import { chooseRuntime } from '../bin/runtime.mjs'
 import { runAgain } from './second-run.mjs'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
 import { readTally } from './tally.mjs'
-import { runtimesOf } from './test-runtimes.mjs'
+import { mostlyWaits, runtimesOf } from './test-runtimes.mjs'
 
 ensureInstalled()
 if (Number(process.versions.node.split('.')[0]) < 24) {
@@ -87,7 +87,7 @@ console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} ski
 process.exit(failed === 0 ? 0 : 1)
 
 function bunOptions() {
-  return { root, bun: chooseRuntime(root, 'bun'), environment }
+  return { root, bun: chooseRuntime(root, 'bun'), environment, mostlyWaits }
 }
 
 /** @param {string} file */

@@ -9,7 +9,7 @@ import { chooseRuntime } from '../bin/runtime.mjs'
 import { runBunTests } from '../scripts/bun-tests.mjs'
 import type { FileResult } from '../scripts/bun-tests.mjs'
 import { MAXIMUM_SECOND_RUNS, runAgain } from '../scripts/second-run.mjs'
-import { NODE_ALONE, runtimesOf } from '../scripts/test-runtimes.mjs'
+import { mostlyWaits, NODE_ALONE, runtimesOf } from '../scripts/test-runtimes.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'fieldgate-runner-'))
@@ -75,6 +75,44 @@ test('a process that a test leaves behind does not hold the runner up', async ()
     import { spawn } from 'node:child_process'
     test('x', () => spawn('sleep', ['5'], { stdio: 'inherit' }).unref())`)
   assert.deepEqual({ passed, failed }, { passed: 1, failed: 0 })
+})
+
+/** A test that ends when the tests b1, b2 and w1 have begun. */
+function meeting(name: string): string {
+  return `
+    import { existsSync, watch, writeFileSync } from 'node:fs'
+    import { test } from 'node:test'
+    test('x', async () => {
+      const all = () => ['b1', 'b2', 'w1'].every((name) => existsSync(name))
+      const { promise, resolve } = Promise.withResolvers()
+      const watcher = watch('.', () => all() && resolve())
+      writeFileSync('${name}', '')
+      if (!all()) await promise
+      watcher.close()
+    })`
+}
+
+test('a file that mostly waits runs beside two others, and every file runs once', async () => {
+  const bun = chooseRuntime(root, 'bun')
+  const names = ['b1', 'b2', 'b3', 'w1', 'w2']
+  const files = names.map((name) => `${name}.test.ts`)
+  for (const [index, file] of files.entries()) writeFileSync(join(folder, file), meeting(names[index] ?? ''))
+  const environment = { PATH: process.env['PATH'] }
+  const results = await runBunTests(files, {
+    root: folder,
+    bun,
+    environment,
+    mostlyWaits: (file) => file.startsWith('w'),
+    fileMs: 30_000,
+  })
+  assert.deepEqual(results.map(({ file }) => file).toSorted(), files)
+  assert.ok(results.every(({ passed, failed }) => passed === 1 && failed === 0))
+})
+
+test('files with real network servers wait, and others do not', () => {
+  assert.equal(mostlyWaits('test/network-servers/core.test.ts'), true)
+  assert.equal(mostlyWaits('test/e2e/half-open.test.ts'), true)
+  assert.equal(mostlyWaits('test/e2e/import.test.ts'), false)
 })
 
 test('a failed file that passes alone is unsteady, and one that fails again counts as failed', async () => {

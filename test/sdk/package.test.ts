@@ -16,6 +16,9 @@ import type { InstalledPackage, Runtime } from './installed-package.ts'
 import { startSdkWorld } from './sdk-world.ts'
 import type { Place, SdkWorld } from './sdk-world.ts'
 
+/** Characters of the service's log that a failed wait shows. */
+const MAXIMUM_LOG = 4_000
+
 let world: SdkWorld
 let installed: InstalledPackage
 const database = await startTestServer('the example for PostgreSQL')
@@ -31,29 +34,37 @@ after(async () => {
   await database?.close()
 })
 
-/** Resolves when `look` has found something. */
-async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+/** Resolves when `look` has found something. The program is the one that is to bring it. */
+async function until<T>(
+  what: string,
+  program: Program,
+  look: () => Promise<T | undefined> | T | undefined,
+): Promise<T> {
   const deadline = performance.now() + 20_000
   for (;;) {
     const found = await look()
     if (found !== undefined) return found
-    assert.ok(performance.now() < deadline, `waited for ${what}`)
+    const isInTime = performance.now() < deadline
+    if (program.hasEnded || !isInTime) assert.fail(`waited for ${what} of a program that ${stateOf(program)}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
+}
+
+/** Says how far a program has come, with the end of the service's log. */
+function stateOf({ hasEnded, stdout, stderr }: Program): string {
+  const log = world.service.logText().slice(-MAXIMUM_LOG)
+  return `${hasEnded ? 'has ended' : 'runs'}; it said: ${stdout}${stderr}; the service: ${log}`
 }
 
 /** Publishes uplinks while the program is killed and started again. */
 async function overKills(start: () => Program, place: Place, count: () => Promise<number> | number): Promise<void> {
   for (const fCnt of [1, 2, 3]) await place.uplink(fCnt)
   const first = start()
-  await until(`3 results; ${first.stderr}`, async () => ((await count()) >= 3 ? true : undefined))
+  await until('3 results', first, async () => ((await count()) >= 3 ? true : undefined))
   await kill(first)
   for (const fCnt of [4, 5]) await place.uplink(fCnt)
   await using second = start()
-  await until('5 results', async () => {
-    assert.ok(!second.hasEnded, second.stderr)
-    return (await count()) >= 5 ? true : undefined
-  })
+  await until('5 results', second, async () => ((await count()) >= 5 ? true : undefined))
 }
 
 /** Stops an example as a crash does. */
@@ -99,9 +110,8 @@ describe('the package', () => {
       const environment = { FIELDGATE_SDK_DIR: join(installed.folder, `positions-${name}`) }
       await using program = installed.start(world, 'ten-lines.ts', environment, runtime)
       // The stream begins when the program has logged in.
-      await until('the output', async () => {
+      await until('the output', program, async () => {
         await place.uplink(118)
-        assert.ok(!program.hasEnded, program.stderr)
         return program.stdout.includes('118') ? true : undefined
       })
       assert.match(program.stdout, new RegExp(`meter ${place.device} 118`), program.stderr)
@@ -182,9 +192,8 @@ describe('an example', () => {
     const { networkServer } = world
     await using program = installed.start(world, 'valve-bot.ts')
     // The device reports its leak until the valve closes.
-    await until('the command', async () => {
+    await until('the command', program, async () => {
       await place.publish('up', { deviceName: 'valve 7', fCnt: 1, fPort: 1, data: 'AQ==' })
-      assert.ok(!program.hasEnded, program.stderr)
       return program.stdout.includes('the command is accepted') ? true : undefined
     })
     assert.equal(await networkServer.subscribe(`application/${place.application}/device/+/command/down`), 1)
