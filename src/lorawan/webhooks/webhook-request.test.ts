@@ -208,6 +208,36 @@ test('an answer that is no HTTP, and one that breaks off, are failures', async (
   }
 })
 
+test('a few interim answers come before the answer, and an endless row of them is a failure', async () => {
+  for (const interim of ['HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n']) {
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    let isEndless = false
+    const server = createTcp((socket) => {
+      const write = (): void => {
+        while (socket.writable && socket.write(interim.repeat(100))) continue
+      }
+      socket.on('error', () => {}).on('close', () => isEndless && resolve())
+      socket.once('data', () => {
+        if (isEndless) write()
+        else socket.end(`${interim.repeat(2)}HTTP/1.1 204 No Content\r\n\r\n`)
+      })
+      socket.on('drain', write)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    // The time of the request does not pass: the client ends the connection by itself.
+    const client = createClient({ clock: new TestClock() })
+    const usual = await client.send(requestTo(`http://hook.example:${port}/`))
+    assert.equal(usual.kind === 'answered' && usual.status, 204, interim)
+    isEndless = true
+    const endless = await client.send(requestTo(`http://hook.example:${port}/`))
+    await ended
+    client.close()
+    server.close()
+    assert.equal(endless.kind === 'failed' && endless.code, 'webhook_unreachable', interim)
+  }
+})
+
 test('a connection that its receiver has closed meanwhile costs no failure', async () => {
   let requests = 0
   const server = createTcp((socket) => {

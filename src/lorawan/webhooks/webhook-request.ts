@@ -63,6 +63,11 @@ export interface WebhookClientOptions {
 
 /** Bytes of an answer that are read: enough for a command. The rest is not read. */
 const MAXIMUM_ANSWER_BYTES = 16_384
+/**
+ * Answers with a status of 1xx that may come before the answer (RFC 9110 §15.2). A receiver that
+ * sends them without end would keep the event loop busy for the whole time of the request.
+ */
+const MAXIMUM_INTERIM_ANSWERS = 8
 /** Connections that stay open between requests to one receiver. */
 const MAXIMUM_FREE_SOCKETS = 4
 /** A connection without a request is closed after this time, before most receivers close it. */
@@ -205,6 +210,13 @@ export class WebhookClient {
         const isStale = sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
         settle(isStale ? STALE : failureOf(error))
       })
+      let interimAnswers = 0
+      const noteInterim = (): void => {
+        interimAnswers += 1
+        if (interimAnswers > MAXIMUM_INTERIM_ANSWERS) settle(failureOf(new Error('only interim answers came')))
+      }
+      sent.on('continue', noteInterim)
+      sent.on('information', noteInterim)
       sent.on('response', (response) => {
         // The second look: the connection must have gone where it was sent.
         const peer = response.socket.remoteAddress
