@@ -55,6 +55,18 @@ describe('the log', () => {
     }
   })
 
+  it('never shows the secret of an API key or of a webhook in a text, and names the key', () => {
+    const key = `fg_0123456789ab_${'Secret7'.repeat(7)}`
+    for (const text of [key, key.slice(0, -9), `/x?key=${key}&y=1`, 'whsec_U2VjcmV0N1NlY3JldDc+/Q==']) {
+      for (const format of ['json', 'text'] as const) {
+        const line = linesOf((log) => log.warn({ clientId: text, y: 1 }, `refused ${text}`), format).join('')
+        assert.doesNotMatch(line, /ecret7|U2Vj|Q==/)
+        assert.match(line, text.startsWith('whsec_') ? /whsec_\[redacted\]/ : /fg_0123456789ab_\[redacted\]/)
+        assert.match(line, format === 'json' ? /"y":1/ : /y=1/)
+      }
+    }
+  })
+
   it('is readable as text, and no value can forge a line or a field', () => {
     const [line = ''] = linesOf((log) => log.info({ clientId: 'a\nb level=error' }, 'connection.opened'), 'text')
     assert.match(line, /^\S+Z INFO {2}connection\.opened clientId="a\\nb level=error"\n$/)

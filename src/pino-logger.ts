@@ -45,6 +45,15 @@ const MAXIMUM_DEPTH = 4
 const JWT_LIKE = /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g
 
 /**
+ * The secret of an API key, whole or cut. The id before it stays, so that a key that was found in a
+ * wrong place, like a Client Identifier, can be revoked.
+ */
+const API_KEY_SECRET = /(?<=fg_[0-9A-Za-z]{12}_)[0-9A-Za-z]{8,}/g
+
+/** The secret of a webhook. */
+const WEBHOOK_SECRET = /(?<=whsec_)[\w+/=%-]{8,}/g
+
+/**
  * A logger that writes lines of `level` and above. It writes in the background, so that a slow
  * reader of standard error never stalls the service. It flushes at exit and at `fatal`. A reader
  * that falls 16 MiB behind loses lines; the memory of the service does not grow further.
@@ -56,10 +65,7 @@ export function createPinoLogger(
   const format = options.format === 'text' ? textLine : (line: string) => line
   const stream = {
     ...destination,
-    write: (line: string) => {
-      const formatted = format(line)
-      destination.write(formatted.includes('eyJ') ? formatted.replaceAll(JWT_LIKE, REDACTED) : formatted)
-    },
+    write: (line: string) => destination.write(withoutSecretTexts(format(line))),
   }
   return pino(
     {
@@ -138,6 +144,15 @@ function textLine(line: string): string {
 
 function textValue(value: unknown): string {
   return typeof value === 'string' && /^[\w.:/@+,-]+$/.test(value) ? value : JSON.stringify(value)
+}
+
+/** Most lines have no such text, and the search for a short word costs next to nothing. */
+function withoutSecretTexts(line: string): string {
+  let text = line
+  if (text.includes('eyJ')) text = text.replaceAll(JWT_LIKE, REDACTED)
+  if (text.includes('fg_')) text = text.replaceAll(API_KEY_SECRET, REDACTED)
+  if (text.includes('whsec_')) text = text.replaceAll(WEBHOOK_SECRET, REDACTED)
+  return text
 }
 
 /** The fields with the values of secret keys replaced; the same object when there are none. */
