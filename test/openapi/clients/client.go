@@ -49,13 +49,13 @@ func main() {
 		DevEui: devEUI, OrganizationId: organization.Id,
 	}))
 
-	data, id := "AQID", "oapi-codegen"
-	command := fieldgate.NewCommand{Confirmed: true, FPort: 10, Data: &data, Id: &id}
+	data, id, fPort := "AQID", "oapi-codegen", 10
+	command := fieldgate.NewCommand{Confirmed: true, FPort: &fPort, Data: &data, Id: &id}
 	accepted := must(client.SendCommandWithResponse(ctx, devEUI, fieldgate.SendCommandRequest{DeviceQueueItem: command}))
 	queue := must(client.ListCommandsWithResponse(ctx, devEUI))
 	queued := false
 	for _, item := range queue.JSON200.DeviceQueueItems {
-		queued = queued || item.Id == id && item.State == fieldgate.Queued
+		queued = queued || item.Id == id && item.State == fieldgate.CommandStateQueued
 	}
 	if cancelled := must(client.CancelCommandWithResponse(ctx, devEUI, id)); cancelled.JSON200 == nil {
 		panic(string(cancelled.Body))
