@@ -28,8 +28,7 @@ async def prove() -> None:
     """Writes a line for each uplink, until SIGTERM."""
     client = fieldgate.connect(
         os.environ["FIELDGATE_URL"],
-        username=os.environ["FIELDGATE_USER"],
-        password=os.environ["FIELDGATE_PASSWORD"],
+        api_key=os.environ["FIELDGATE_API_KEY"],
         organization=os.environ["FIELDGATE_ORGANIZATION"],
         ca_file=os.environ["FIELDGATE_CA"],
         broker=os.environ["FIELDGATE_BROKER"],

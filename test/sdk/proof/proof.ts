@@ -9,9 +9,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { CutProxy } from '../../network-servers/cut-proxy.ts'
-import { Administration, PASSWORD } from '../../support/administration.ts'
+import { Administration } from '../../support/administration.ts'
 import { within } from '../../support/bounded-wait.ts'
-import { HttpsClient } from '../../support/https-client.ts'
+import { HttpsClient, textIn } from '../../support/https-client.ts'
 import { Program } from '../../support/program.ts'
 import { createRandom } from '../../support/random.ts'
 import { makeFolder, spawnService, startAsProcess } from '../../support/running-service.ts'
@@ -63,7 +63,8 @@ interface World {
   readonly adminSession: string
   readonly organizationId: string
   readonly applicationId: string
-  readonly userName: string
+  /** The program's API key: it reads the events of the application, and nothing else. */
+  readonly apiKey: string
   readonly publisher: LoadPublisher
   /** The ways of the program under test to the service. */
   readonly ways: { readonly https: CutProxy; readonly mqtts: CutProxy }
@@ -117,7 +118,8 @@ async function setUp(folder: string): Promise<World> {
   const devEuis: string[] = []
   for (let count = 0; count < DEVICES; count += 1) devEuis.push(await administration.device(applicationId))
   const { userName: username, password } = await administration.serviceCredential('')
-  const { userName } = await administration.person([{ organizationId }])
+  const apiKey = { name: 'proof', rights: ['events.read'], applicationIds: [applicationId] }
+  const made = await administration.must('POST', `/api/organizations/${organizationId}/api-keys`, { apiKey })
   const https = await CutProxy.open(Number(new URL(service.https).port))
   const mqtts = await CutProxy.open(service.mqttsPort)
   return {
@@ -129,7 +131,7 @@ async function setUp(folder: string): Promise<World> {
     adminSession: service.adminSession,
     organizationId,
     applicationId,
-    userName,
+    apiKey: textIn(made, 'key'),
     publisher: new LoadPublisher({ login: { username, password }, applicationId, devEuis }),
     ways: { https, mqtts },
   }
@@ -143,8 +145,7 @@ function startProgram(world: World, options: ProofOptions, folder: string, file:
       FIELDGATE_URL: `https://localhost:${world.ways.https.port}`,
       FIELDGATE_BROKER: `mqtts://localhost:${world.ways.mqtts.port}`,
       FIELDGATE_CA: world.caFile,
-      FIELDGATE_USER: world.userName,
-      FIELDGATE_PASSWORD: PASSWORD,
+      FIELDGATE_API_KEY: world.apiKey,
       FIELDGATE_ORGANIZATION: world.organizationId,
       FIELDGATE_APPLICATION: world.applicationId,
       FIELDGATE_SESSION: 'proof',
