@@ -165,6 +165,7 @@ function ensureDebianPackages() {
     jq: 'jq',
     chromium: 'chromium',
     'redis-server': 'redis-server',
+    influxd: 'influxdb',
     '/usr/lib/postgresql': 'postgresql',
     xz: 'xz-utils',
   })

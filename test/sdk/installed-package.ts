@@ -20,7 +20,13 @@ export interface InstalledPackage {
   /** The folder of the examples, with `node_modules`. */
   readonly folder: string
   /** Starts an example. Its settings come from the environment, as a user gives them. */
-  start(world: SdkWorld, script: string, more?: Readonly<Record<string, string>>, runtime?: Runtime): Program
+  start(
+    world: SdkWorld,
+    script: string,
+    more?: Readonly<Record<string, string>>,
+    runtime?: Runtime,
+    args?: readonly string[],
+  ): Program
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -46,8 +52,8 @@ export async function installPackage(): Promise<InstalledPackage> {
   }
   return {
     folder,
-    start: (world, script, more = {}, [command, ...args] = NODE) =>
-      new Program(command, [...args, join(folder, script)], {
+    start: (world, script, more = {}, [command, ...options] = NODE, args = []) =>
+      new Program(command, [...options, join(folder, script), ...args], {
         folder,
         environment: {
           HOME: folder,

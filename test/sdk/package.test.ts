@@ -1,7 +1,7 @@
 /** The packed SDK and its examples, against the real service and real servers. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -10,6 +10,7 @@ import { pinnedNode, root } from '../../scripts/setup.mjs'
 import { startTestServer } from '../postgresql/test-server.ts'
 import { freePort } from '../support/free-port.ts'
 import { received } from '../support/live-connections.ts'
+import { npmParts } from '../support/npm-parts.ts'
 import { Program, runProgram } from '../support/program.ts'
 import { installPackage, NODE } from './installed-package.ts'
 import type { InstalledPackage, Runtime } from './installed-package.ts'
@@ -22,6 +23,7 @@ const MAXIMUM_LOG = 4_000
 let world: SdkWorld
 let installed: InstalledPackage
 const database = await startTestServer('the example for PostgreSQL')
+const deno = await findDeno()
 
 before(async () => {
   installed = await installPackage()
@@ -99,15 +101,43 @@ describe('the package', () => {
     assert.ok((first?.split('\n').length ?? 0) <= 11)
   })
 
+  it('sends a command in ten lines, with a key for one device', async () => {
+    const place = await world.place()
+    const { networkServer } = world
+    assert.equal(await networkServer.subscribe(`application/${place.application}/device/+/command/down`), 1)
+    const rights = ['events.read', 'commands.send', 'devices.read']
+    const environment = { FIELDGATE_API_KEY: await world.apiKey(rights, { devEuis: [place.device] }) }
+    const args = [place.device, 'AQ==']
+    await using program = installed.start(world, 'send-command.ts', environment, NODE, args)
+    const { payload } = await received(networkServer)
+    const { id: queueItemId, data } = JSON.parse(payload) as { readonly id: string; readonly data: string }
+    assert.equal(data, 'AQ==')
+    await program.output(/accepted/)
+    const deviceInfo = { applicationId: place.application, devEui: place.device }
+    await place.publish('txack', { deviceInfo, queueItemId })
+    await program.output(/sent/)
+    await place.publish('ack', { deviceInfo, queueItemId, acknowledged: true })
+    await program.output(/acknowledged/)
+    assert.equal((await program.ended()).code, 0)
+    // The key reaches no other device.
+    const other = await world.place()
+    await using refused = installed.start(world, 'send-command.ts', environment, NODE, [other.device, 'AQ=='])
+    assert.notEqual((await refused.ended()).code, 0)
+    assert.match(refused.stderr, /object_not_found/)
+  })
+
   const runtimes: Readonly<Record<string, Runtime | undefined>> = {
     Node: NODE,
     Bun: [chooseRuntime(root, 'bun').program],
-    Deno: findDeno(),
+    Deno: deno,
   }
   for (const [name, runtime] of Object.entries(runtimes)) {
     it(`runs its ten lines on ${name}`, { skip: runtime === undefined && `${name} is not here` }, async () => {
       const place = await world.place()
-      const environment = { FIELDGATE_SDK_DIR: join(installed.folder, `positions-${name}`) }
+      const environment = {
+        FIELDGATE_SDK_DIR: join(installed.folder, `positions-${name}`),
+        FIELDGATE_API_KEY: await world.apiKey(['events.read']),
+      }
       await using program = installed.start(world, 'ten-lines.ts', environment, runtime)
       // The stream begins when the program has logged in.
       await until('the output', program, async () => {
@@ -119,15 +149,14 @@ describe('the package', () => {
   }
 })
 
-/** Deno, where the machine has it. */
-function findDeno(): Runtime | undefined {
-  try {
-    execFileSync('deno', ['--version'], { stdio: 'ignore' })
-    return ['deno', 'run', '--allow-all']
-  } catch {
-    console.error('SKIPPED: the SDK on Deno: deno is not on the PATH')
-    return undefined
-  }
+/** Deno from its npm packages; undefined where Deno has none for this machine. */
+async function findDeno(): Promise<Runtime | undefined> {
+  const builds = join(await npmParts(join(root, 'test', 'sdk', 'deno-parts')), 'node_modules', '@deno')
+  // npm installs the build for this machine alone.
+  const [build] = await readdir(builds).catch(() => [])
+  if (build !== undefined) return [join(builds, build, 'deno'), 'run', '--allow-all', '--no-prompt']
+  console.error(`SKIPPED: the SDK on Deno: there is no Deno for ${process.platform} on ${process.arch}`)
+  return undefined
 }
 
 describe('an example', () => {
@@ -187,6 +216,46 @@ describe('an example', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
+  it('writes the numbers of uplinks to InfluxDB once, over a kill', { skip: !hasInfluxDb() }, async () => {
+    const place = await world.place()
+    const folder = await mkdtemp(join(tmpdir(), 'fieldgate-influxdb-'))
+    const port = await freePort()
+    {
+      await using server = new Program('influxd', ['-config', '/dev/null'], {
+        environment: {
+          INFLUXDB_REPORTING_DISABLED: 'true',
+          INFLUXDB_BIND_ADDRESS: `127.0.0.1:${await freePort()}`,
+          INFLUXDB_HTTP_BIND_ADDRESS: `127.0.0.1:${port}`,
+          INFLUXDB_META_DIR: join(folder, 'meta'),
+          INFLUXDB_DATA_DIR: join(folder, 'data'),
+          INFLUXDB_DATA_WAL_DIR: join(folder, 'wal'),
+          INFLUXDB_MONITOR_STORE_ENABLED: 'false',
+        },
+      })
+      await server.complaint(/Listening for signals/)
+      const address = `http://127.0.0.1:${port}`
+      const ask = async (text: string): Promise<InfluxRows> => {
+        const body = new URLSearchParams({ q: text, db: 'meters' })
+        const answer = (await (await fetch(`${address}/query`, { method: 'POST', body })).json()) as InfluxAnswer
+        return answer.results[0]?.series?.[0]?.values ?? []
+      }
+      await ask('create database meters')
+      const environment = { INFLUXDB_WRITE_URL: `${address}/write?db=meters` }
+      const query = `select "fCnt", temperature_1 from uplink where devEui = '${place.device}' order by time`
+      await overKills(
+        () => installed.start(world, 'to-influxdb.ts', environment),
+        { ...place, uplink: (fCnt) => place.publish('up', { fCnt, ...warmth(fCnt) }) },
+        async () => (await ask(query)).length,
+      )
+      const rows = (await ask(query)).map(([, ...fields]) => fields)
+      assert.deepEqual(
+        rows,
+        [1, 2, 3, 4, 5].map((fCnt) => [fCnt, 20 + fCnt]),
+      )
+    }
+    await rm(folder, { recursive: true, force: true })
+  })
+
   it('closes a valve, and says what became of the command', async () => {
     const place = await world.place()
     const { networkServer } = world
@@ -207,12 +276,34 @@ describe('an example', () => {
   })
 })
 
+/** The rows of a query of InfluxDB: the time, and the fields that were asked for. */
+type InfluxRows = readonly (readonly unknown[])[]
+
+interface InfluxAnswer {
+  readonly results: readonly { readonly series?: readonly { readonly values: InfluxRows }[] }[]
+}
+
+/** Members of an uplink with a decoded temperature. */
+function warmth(fCnt: number): object {
+  const rxInfo = [{ gatewayID: '0102030405060708', name: 'roof', time: '2026-01-31T12:00:00Z', rssi: -80, loRaSNR: 7 }]
+  return { deviceName: 'stove', rxInfo, fPort: 1, data: 'AQ==', object: { temperature: { '1': 20 + fCnt } } }
+}
+
 function hasRedis(): boolean {
+  return hasProgram('redis-server', ['--version'], 'Redis', 'redis-server')
+}
+
+function hasInfluxDb(): boolean {
+  return hasProgram('influxd', ['version'], 'InfluxDB', 'influxdb')
+}
+
+/** Whether a server is here. `debian` is its package. */
+function hasProgram(program: string, args: readonly string[], name: string, debian: string): boolean {
   try {
-    execFileSync('redis-server', ['--version'], { stdio: 'ignore' })
+    execFileSync(program, args, { stdio: 'ignore' })
     return true
   } catch {
-    console.error('SKIPPED: the example for Redis: redis-server is not here (Debian: apt-get install redis-server)')
+    console.error(`SKIPPED: the example for ${name}: ${program} is not here (Debian: apt-get install ${debian})`)
     return false
   }
 }

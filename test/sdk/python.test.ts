@@ -11,6 +11,7 @@ import { startTestServer } from '../postgresql/test-server.ts'
 import { startWorld } from '../console/world.ts'
 import type { World, WorldDevice } from '../console/world.ts'
 import { Administration, PASSWORD } from '../support/administration.ts'
+import { textIn } from '../support/https-client.ts'
 import { outputOf, Program, runProgram } from '../support/program.ts'
 import { ADMIN_PASSWORD, makeFolder } from '../support/running-service.ts'
 
@@ -101,6 +102,29 @@ describe('the Python SDK', { skip }, () => {
     await running.output(/climate-pump-house-1 \{'level': 41\.5\}/)
   })
 
+  test('ten lines read the events of a key for one device', async () => {
+    await using running = example('ten_lines.py', await keyFor(6, ['events.read']))
+    await running.complaint(/connection\.opened/)
+    await publishUplink(0, { fCnt: 60 })
+    await publishUplink(6, { fCnt: 61 })
+    await running.output(/ 61 /)
+    assert.doesNotMatch(running.stdout, / 60 /)
+  })
+
+  test('ten lines send a command, and tell each step', async () => {
+    const { devEui } = deviceAt(7)
+    const key = await keyFor(7, ['events.read', 'commands.send', 'devices.read'])
+    await using running = example('send_command.py', devEui, '01', key)
+    const { value: command } = await world.commands.next()
+    assert.match(String(command?.topicName), new RegExp(`${devEui}/command/down$`))
+    await running.output(/accepted/)
+    await world.publish(deviceAt(7), 'txack', { fCnt: 7 })
+    await running.output(/sent/)
+    await world.publish(deviceAt(7), 'ack', { fCnt: 7, acknowledged: true })
+    await running.output(/acknowledged/)
+    assert.equal((await running.ended()).code, 0, running.stderr)
+  })
+
   test('an example writes a CSV file, and adds nothing twice', async () => {
     const { devEui } = deviceAt(1)
     const csv = join(folder, 'uplinks.csv')
@@ -184,6 +208,15 @@ describe('the Python SDK', { skip }, () => {
     return new Program(installed, ['-u', '-c', start, join(EXAMPLES, name), ...words], {
       environment: Object.assign({ ...environment }, ...further) as Record<string, string>,
     })
+  }
+
+  /** The setting of a program that has a key for one device, in the place of a password. */
+  async function keyFor(index: number, rights: readonly string[]): Promise<Readonly<Record<string, string>>> {
+    const { service, organizationId } = world
+    const apiKey = { name: `key-${index}`, rights, devEuis: [deviceAt(index).devEui] }
+    const path = `/api/organizations/${organizationId}/api-keys`
+    const made = await new Administration(service).must('POST', path, { apiKey })
+    return { FIELDGATE_USER: '', FIELDGATE_PASSWORD: '', FIELDGATE_API_KEY: textIn(made, 'key') }
   }
 
   function deviceAt(index: number): WorldDevice {

@@ -10,6 +10,7 @@ import type { ConnectOptions, Fieldgate, FieldgateEvent, LogEntry } from '../../
 import { Administration, PASSWORD } from '../support/administration.ts'
 import type { Person } from '../support/administration.ts'
 import { within } from '../support/bounded-wait.ts'
+import { textIn } from '../support/https-client.ts'
 import { LiveConnections, publish } from '../support/live-connections.ts'
 import { startInProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
@@ -40,6 +41,8 @@ export interface SdkWorld {
   /** The options of `connect`, for the member. */
   readonly options: ConnectOptions
   connect(more?: Partial<ConnectOptions>): Promise<Fieldgate>
+  /** Makes an API key of the organization. `limits` restricts it. */
+  apiKey(rights: readonly string[], limits?: object): Promise<string>
   /** Makes an application with a device. */
   place(): Promise<Place>
   [Symbol.asyncDispose](): Promise<void>
@@ -54,6 +57,7 @@ export async function startSdkWorld(environment: Readonly<Record<string, string>
   const live = new LiveConnections(service)
   const networkServer = await live.networkServer(await administration.serviceCredential(organizationId))
   const logged: LogEntry[] = []
+  let keys = 0
   const options: ConnectOptions = {
     url: service.https,
     ca: service.ca,
@@ -76,6 +80,14 @@ export async function startSdkWorld(environment: Readonly<Record<string, string>
     logged,
     options,
     connect: (more = {}) => connect({ ...options, ...more }),
+    apiKey: async (rights, limits = {}) => {
+      keys += 1
+      const apiKey = { name: `key-${keys}`, rights, ...limits }
+      return textIn(
+        await administration.must('POST', `/api/organizations/${organizationId}/api-keys`, { apiKey }),
+        'key',
+      )
+    },
     place: async () => {
       const application = await administration.application(organizationId)
       const device = await administration.device(application)
