@@ -2,6 +2,8 @@
  * The homes of things as claims in a stream: one record for each thing, with the process that is
  * its home. A claim of a dead process counts for its heir, if the heir has seen it. A claim that
  * was stored after the heir had fenced the claims does not count: the home before it is the home.
+ * That holds for a claim by the dead process, and for a claim by which a living one takes a thing
+ * from it: the heir goes on with the thing.
  */
 import { createHash } from 'node:crypto'
 import type { Clock, SteadyMs } from '../clock.ts'
@@ -10,7 +12,7 @@ import { given } from '../given.ts'
 import type { NatsLink } from '../engine/nats/nats-link.ts'
 import type { Homes, KnownHome, NodeId } from '../nodes.ts'
 import { isAtHome } from './node-records.ts'
-import type { NodeRecords } from './node-records.ts'
+import type { NodeRecord, NodeRecords } from './node-records.ts'
 import type { RecordStream } from './record-stream.ts'
 
 const TAKE_MS = 5_000
@@ -96,10 +98,12 @@ export class NatsHomes implements Homes {
     }
     const sequence = Math.floor(revision / HEIRS)
     const claim = claimBytes({ key, home: self.incarnation, ...given({ before: node?.incarnation }) })
-    if ((await claims.change(subjectOf(key), claim, sequence, { timeoutMs: TAKE_MS })) === undefined) return false
+    const stored = await claims.change(subjectOf(key), claim, sequence, { timeoutMs: TAKE_MS })
+    if (stored === undefined) return false
     // An heir that was named before may have fenced the claims before this one.
     await assertOwn()
-    return true
+    if (node === undefined || node.incarnation === self.incarnation) return true
+    return !isBehind((await nodes.read(node.incarnation))?.record, stored)
   }
 
   async areHere(keys: readonly string[]): Promise<ReadonlySet<string>> {
@@ -171,8 +175,8 @@ export class NatsHomes implements Homes {
   /** Asks the leader for the fate of the processes in these claims. A merged one has none left. */
   async #lookAtNodes(stored: readonly StoredClaim[]): Promise<void> {
     const { nodes } = this.#options
-    for (const home of new Set(stored.map(({ claim }) => claim.home))) {
-      if (home !== undefined && nodes.get(home)?.record.stage !== 'merged') await nodes.read(home)
+    for (const process of new Set(stored.flatMap(({ claim }) => [claim.home, claim.before]))) {
+      if (process !== undefined && nodes.get(process)?.record.stage !== 'merged') await nodes.read(process)
     }
   }
 
@@ -183,6 +187,7 @@ export class NatsHomes implements Homes {
   async #homeIn({ claim, sequence }: StoredClaim, deadline: SteadyMs): Promise<string | undefined> {
     const { nodes, clock } = this.#options
     if (claim.home === undefined) return undefined
+    if (claim.before !== undefined && isBehind(await this.#fateOf(claim.before), sequence)) return claim.before
     for (;;) {
       const { stage, fence } = nodes.get(claim.home)?.record ?? {}
       if (fence !== undefined) return fence < sequence ? claim.before : claim.home
@@ -191,6 +196,14 @@ export class NatsHomes implements Homes {
       await this.#again()
       await nodes.read(claim.home)
     }
+  }
+
+  /** Asks the leader for a process that is gone, unless its fence is known. */
+  async #fateOf(incarnation: string): Promise<NodeRecord | undefined> {
+    const { nodes } = this.#options
+    const record = nodes.get(incarnation)?.record
+    if (record === undefined || isAtHome(record) || record.fence !== undefined) return record
+    return (await nodes.read(incarnation))?.record
   }
 
   /** Writes a note behind all claims of this moment. Resolves with its sequence. */
@@ -279,6 +292,11 @@ export class NatsHomes implements Homes {
       this.#releasing.delete(key)
     }
   }
+}
+
+/** The heir of the process has read the claims before this one was stored. */
+function isBehind(record: NodeRecord | undefined, sequence: number): boolean {
+  return record?.fence !== undefined && record.fence < sequence
 }
 
 function subjectOf(key: string): string {

@@ -197,6 +197,26 @@ describe('nodes over NATS', () => {
     })
   }
 
+  test('leave a thing with the heir when a living node takes it from the dead one too late', LONG, async () => {
+    await using deployment = deploy()
+    const [a, b, c] = await Promise.all([deployment.join('a'), deployment.join('b'), deployment.join('c')])
+    await takeAll(a, ['x'])
+    deployment.states.of('a').set('x', HELLO)
+    const known = await b.nodes.homes.find('x', 5_000)
+    await a.nodes.leave()
+    await deployment.until(() => b.inherited.length + c.inherited.length === 1)
+    const [heir, other] = b.inherited.length === 1 ? [b, c] : [c, b]
+    assert.deepEqual((await other.nodes.homes.find('x', 20_000)).node, heir.self)
+    assert.equal(await other.nodes.homes.take('x', known), false)
+    // The other node had asked whether the dead one is at home before it died.
+    await deployment.claimLate('x', other.self, a.self)
+    for (const { nodes } of [heir, other]) assert.deepEqual((await nodes.homes.find('x', 5_000)).node, heir.self)
+    assert.deepEqual(await heir.nodes.homes.areHere(['x']), new Set(['x']))
+    assert.deepEqual(await other.nodes.homes.areHere(['x']), new Set())
+    await takeAll(other, ['x'])
+    assert.deepEqual((await heir.nodes.homes.find('x', 5_000)).node, other.self)
+  })
+
   test('inherit a node that left at once', LONG, async () => {
     await using deployment = deploy()
     const [a, b] = await Promise.all([deployment.join('a'), deployment.join('b')])

@@ -1,13 +1,15 @@
 /**
  * The records that the servers have of processes and homes, with the rules of `cluster/`: a claim
  * is changed by compare-and-set, and the claim of a dead process counts for its heir. A claim that
- * was stored behind the fence of its process does not count.
+ * was stored behind the fence of its process, or of the process that it takes a thing from, does
+ * not count.
  */
 
 export interface ProcessRecord {
   readonly name: string
   heir: string | undefined
-  stage: 'living' | 'named' | 'copied' | 'merged'
+  /** Left: it has ended in order, and has no heir yet. */
+  stage: 'living' | 'left' | 'named' | 'copied' | 'merged'
   /** The last sequence of all claims when the heir fenced them. */
   fence?: number
 }
@@ -44,8 +46,13 @@ export class Claims {
   claimed(key: string): string | undefined {
     const claim = this.#claims.get(key)
     if (claim?.home === undefined) return undefined
-    const { fence = Infinity } = this.processes.get(claim.home) ?? {}
-    return fence < claim.sequence ? claim.before : claim.home
+    const isLate = this.isBehind(claim.home, claim.sequence) || this.isBehind(claim.before, claim.sequence)
+    return isLate ? claim.before : claim.home
+  }
+
+  /** A claim with this sequence came too late for the heir of the process. */
+  isBehind(incarnation: string | undefined, sequence: number): boolean {
+    return incarnation !== undefined && (this.processes.get(incarnation)?.fence ?? Infinity) < sequence
   }
 
   /** Claims of a dead process that are stored from here on do not count. */
@@ -63,12 +70,13 @@ export class Claims {
     return this.processes.get(incarnation)?.stage === 'living'
   }
 
-  change(key: string, home: string | undefined, revision: number, before?: string): boolean {
+  /** Returns the sequence of the claim; undefined: it is no longer the claim of this revision. */
+  change(key: string, home: string | undefined, revision: number, before?: string): number | undefined {
     const sequence = this.#claims.get(key)?.sequence ?? 0
-    if (sequence !== Math.floor(revision / HEIRS)) return false
+    if (sequence !== Math.floor(revision / HEIRS)) return undefined
     this.#lastSequence += 1
     this.#claims.set(key, { home, before, sequence: this.#lastSequence })
-    return true
+    return this.#lastSequence
   }
 
   revision(key: string): number {

@@ -311,12 +311,13 @@ class SteppedHomes implements Homes {
   async #change(key: string, revision: number, before: string | undefined): Promise<boolean> {
     const { claims } = this.#deployment
     await this.#deployment.event(this.#node, `takes ${short(key)}`)
-    const isTaken = claims.change(key, this.#node.name, revision, before)
+    const stored = claims.change(key, this.#node.name, revision, before)
+    const isTaken = stored !== undefined
     await this.#deployment.event(this.#node, `hears that ${short(key)} is ${isTaken ? 'its own' : 'taken'}`)
     if (!isTaken) return false
     await this.#deployment.event(this.#node, 'asks whether it has an heir')
     if (!this.#node.isAtHome) throw new Error('this process has an heir')
-    return true
+    return !claims.isBehind(before, stored)
   }
 
   async #within<Result>(ms: number, waiting: Promise<Result>): Promise<Result> {
