@@ -9,6 +9,40 @@ import { STORIES } from './the-stories.ts'
 const DRAWN_RUNS = 40
 const SEED = 20_260
 
+/** A claim takes a Session from a dead node when the heir has asked for the claims. */
+const LATE_CLAIM: readonly Deviation[] = [
+  [1, 1],
+  [2, 1],
+  [3, 4],
+  [4, 4],
+  [5, 1],
+  [6, 2],
+  [7, 4],
+  [8, 4],
+  [9, 3],
+  [10, 5],
+  [11, 4],
+  [12, 5],
+  [14, 1],
+  [15, 3],
+  [17, 2],
+  [23, 3],
+  [24, 3],
+  [25, 3],
+  [26, 4],
+  [28, 4],
+  [33, 3],
+  [35, 1],
+  [36, 3],
+  [37, 2],
+  [38, 1],
+  [39, 2],
+  [40, 1],
+  [41, 2],
+  [42, 1],
+  [44, 2],
+]
+
 /** Choices with which Sessions were doubled, or messages came twice or got lost. */
 const REGRESSIONS: readonly (readonly [story: string, deviations: readonly Deviation[]])[] = [
   [
@@ -109,6 +143,20 @@ const REGRESSIONS: readonly (readonly [story: string, deviations: readonly Devia
       [8, 5],
     ],
   ],
+  [
+    'the node of a client ends in order with patience, and messages get lost',
+    [
+      [0, 1],
+      [1, 4],
+      [2, 4],
+      [6, 1],
+      [7, 2],
+      [8, 5],
+      [9, 3],
+      [10, 4],
+    ],
+  ],
+  ['the node of a client ends in order with patience', LATE_CLAIM],
 ]
 
 for (const story of STORIES) {

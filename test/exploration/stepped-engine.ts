@@ -16,8 +16,11 @@ import type {
   StateRequest,
 } from '../../src/broker/ports/engine.ts'
 import { NOBODY_FOLLOWS } from '../../src/broker/ports/engine.ts'
+import { ReasonCodes } from '../../src/mqtt/reason-codes.ts'
 import type { LogView, SharedLog } from '../support/shared-log.ts'
 import type { Channel, Schedule } from './schedule.ts'
+
+const CLOSING = { reasonCode: ReasonCodes.quotaExceeded, reason: 'The log is closing.' }
 
 /** The node, as its engine needs it. */
 export interface EngineNode {
@@ -42,6 +45,9 @@ export class SteppedEngine implements Engine {
   #arrivals: Arrivals = NOBODY_FOLLOWS
   /** Nothing more of the node is stored. */
   isFenced = false
+  /** Called when everything is stored and told; undefined: the engine does not close. */
+  #idle: (() => void) | undefined
+  #underWay = 0
 
   constructor(schedule: Schedule, node: EngineNode, log: SharedLog, state: Map<string, Buffer>) {
     this.#schedule = schedule
@@ -85,23 +91,23 @@ export class SteppedEngine implements Engine {
 
   append(partition: number, request: AppendRequest): void {
     const { message, owner, changes } = request
-    this.#send(() =>
+    this.#take(request, (told) =>
       this.#view.append(partition, {
         message,
         owner,
         changes,
-        committed: (offset) => this.#hear(() => request.committed(offset)),
-        failed: (failure) => this.#hear(() => request.failed(failure)),
+        committed: (offset) => told(() => request.committed(offset)),
+        failed: (failure) => told(() => request.failed(failure)),
       }),
     )
   }
 
   write(request: StateRequest): void {
-    this.#send(() =>
+    this.#take(request, (told) =>
       this.#view.write({
         changes: request.changes,
-        committed: () => this.#hear(() => request.committed()),
-        failed: (failure) => this.#hear(() => request.failed(failure)),
+        committed: () => told(() => request.committed()),
+        failed: (failure) => told(() => request.failed(failure)),
       }),
     )
   }
@@ -139,7 +145,31 @@ export class SteppedEngine implements Engine {
     return []
   }
 
-  async close(): Promise<void> {}
+  /** Takes nothing more, and waits for what is under way. */
+  async close(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#idle = resolve
+    if (this.#underWay === 0) resolve()
+    await promise
+  }
+
+  /** Stores a request, and tells its sender; refuses it when the engine is about to close. */
+  #take(request: Pick<AppendRequest, 'failed'>, run: (told: (tell: () => void) => void) => void): void {
+    if (this.#idle !== undefined) {
+      queueMicrotask(() => request.failed(CLOSING))
+      return
+    }
+    this.#underWay += 1
+    this.#send(() =>
+      run((tell) =>
+        this.#hear(() => {
+          tell()
+          this.#underWay -= 1
+          if (this.#underWay === 0) this.#idle?.()
+        }),
+      ),
+    )
+  }
 
   #send(run: () => void): void {
     if (!this.#node.isRunning) return

@@ -10,6 +10,8 @@ export interface Step {
   readonly connect?: NodeName
   readonly publish?: string
   readonly drop?: boolean
+  /** This node ends in order; the client does nothing. */
+  readonly end?: NodeName
 }
 
 export interface Story {
@@ -186,10 +188,11 @@ class Play {
     return [...this.#robots.values()].every((robot) => robot.isDone && robot.isOpen && !robot.hasPackets)
   }
 
-  #do({ robot: clientId, connect, publish, drop }: Step): void {
+  #do({ robot: clientId, connect, publish, drop, end }: Step): void {
     const robot = this.#robots.get(clientId) as Robot
     if (drop === true) robot.drop()
     if (publish !== undefined) robot.publish(publish)
+    if (end !== undefined) this.#world.leave(this.#world.get(end))
     const at = connect === undefined ? undefined : this.#world.get(connect)
     if (at !== undefined && (at.node.isSilent || this.#world.online.includes(at))) robot.connect(at)
   }

@@ -39,6 +39,24 @@ const MOVING = {
   check: bothWays,
 } as const satisfies Partial<Story>
 
+/** The node of a client ends in order while QoS 2 is in flight both ways. */
+const LEAVING = {
+  robots: [READER, PARTNER],
+  before: [{ robot: 'partner', publish: 'd0' }],
+  within: [
+    { robot: 'partner', publish: 'd1' },
+    { robot: 'partner', publish: 'd2' },
+    { robot: 'reader', publish: 'u1' },
+    { robot: 'reader', end: 'a' },
+    { robot: 'reader', connect: 'b' },
+    { robot: 'partner', publish: 'd3' },
+    { robot: 'reader', publish: 'u2' },
+    { robot: 'reader', connect: 'c' },
+    { robot: 'partner', publish: 'd4' },
+  ],
+  check: bothWays,
+} as const satisfies Partial<Story>
+
 /** Each message that was sent to the group has come to one member, and at QoS 2 once. */
 function toOne(qos: 1 | 2): Story['check'] {
   return (robots) => {
@@ -106,6 +124,8 @@ function storiesOf(what: string, bounds: FaultBounds, isEager: boolean): readonl
   const how = `${isEager ? 'in haste' : 'with patience'}${what}`
   return [
     { ...MOVING, name: `a client goes to two nodes ${how}`, isEager, bounds },
+    // Two of three nodes would be gone, and the heir in the middle of its work.
+    ...(bounds.ends > 0 ? [] : [{ ...LEAVING, name: `the node of a client ends in order ${how}`, isEager, bounds }]),
     { ...sharing(1), name: `clients share a subscription at QoS 1 ${how}`, isEager, bounds },
     { ...sharing(2), name: `clients share a subscription at QoS 2 ${how}`, isEager, bounds },
     { ...roaming(1), name: `the only member of a group roams at QoS 1 ${how}`, isEager, bounds },

@@ -18,6 +18,8 @@ export type NodeName = (typeof NAMES)[number]
 export interface FaultBounds {
   /** Ends of processes: killed, or silent for so long that they get an heir. */
   readonly ends: number
+  /** Ends in order. Default: 0. */
+  readonly leaves?: number
   /** Messages between nodes that get lost. */
   readonly losses: number
   /** Times in which nothing arrives anywhere. */
@@ -43,16 +45,18 @@ export class World {
   /** The processes that run, by the names of their nodes. */
   readonly nodes = new Map<string, WorldNode>()
   readonly #started = new Set<WorldNode>()
+  /** Processes that are about to end in order. */
+  readonly #leaving = new Set<WorldNode>()
   /** Inheritances that are under way. */
   #inheriting = 0
   readonly #log: SharedLog
-  readonly #bounds: FaultBounds & { ends: number; losses: number; stalls: number }
+  readonly #bounds: FaultBounds & { ends: number; leaves: number; losses: number; stalls: number }
   /** The faults within the world itself. */
   readonly errors: string[] = []
 
   private constructor(log: SharedLog, choose: Chooser, bounds: FaultBounds) {
     this.#log = log
-    this.#bounds = { ...bounds }
+    this.#bounds = { leaves: 0, ...bounds }
     this.schedule = new Schedule(choose)
     this.deployment = new SteppedDeployment(this.schedule)
     this.schedule.second = () => {
@@ -81,12 +85,23 @@ export class World {
   /** True while a process is between two lives. */
   get isChanging(): boolean {
     const isStarting = [...this.nodes.values()].some((one) => one.node.isOnline && !this.#started.has(one))
-    return this.#inheriting > 0 || isStarting
+    return this.#inheriting > 0 || this.#leaving.size > 0 || isStarting
   }
 
   /** The process ends without a word. */
   kill({ node }: WorldNode): void {
     node.isRunning = false
+  }
+
+  /** The process ends in order, as at SIGTERM. Then another node becomes its heir. */
+  leave(leaving: WorldNode): void {
+    const { node } = leaving
+    if (this.#leaving.has(leaving) || !node.isOnline || !node.isAtHome || !this.#started.has(leaving)) return
+    this.#leaving.add(leaving)
+    this.#end(leaving).then(
+      () => this.#leaving.delete(leaving),
+      (error: unknown) => this.errors.push(`${node.name} did not end: ${String(error)}`),
+    )
   }
 
   /** Ends all faults: silent processes end, and everybody who is dead gets an heir. */
@@ -158,16 +173,29 @@ export class World {
         })
       }
     }
-    faults.push(...this.#ends())
+    faults.push(...this.#ends(), ...this.#leaves())
     return faults
+  }
+
+  *#leaves(): Generator<Event> {
+    if (this.#bounds.leaves === 0) return
+    for (const one of this.online) {
+      yield {
+        label: `${one.node.name} ends in order`,
+        run: () => {
+          this.#bounds.leaves -= 1
+          this.leave(one)
+        },
+      }
+    }
   }
 
   *#ends(): Generator<Event> {
     for (const dead of this.nodes.values()) {
       const { node } = dead
       if (this.#bounds.ends > 0 && node.isOnline && node.isAtHome) {
-        yield { label: `${node.name} is killed`, run: () => this.#end(dead, false) }
-        yield { label: `${node.name} is silent`, run: () => this.#end(dead, true) }
+        yield { label: `${node.name} is killed`, run: () => this.#lose(dead, false) }
+        yield { label: `${node.name} is silent`, run: () => this.#lose(dead, true) }
       }
       if (node.isAtHome && !node.isRunning) {
         yield { label: `${node.name} starts again`, run: () => this.restart(node.bus.self.name) }
@@ -187,10 +215,25 @@ export class World {
     }
   }
 
-  #end(dead: WorldNode, isSilent: boolean): void {
+  #lose(dead: WorldNode, isSilent: boolean): void {
     this.#bounds.ends -= 1
     if (isSilent) dead.node.isSilent = true
     else this.kill(dead)
+  }
+
+  /** The steps of a service that ends: the broker, its engine, and then the node. */
+  async #end(leaving: WorldNode): Promise<void> {
+    const { deployment } = this
+    const { node, broker } = leaving
+    await broker.close()
+    await deployment.event(node, 'leaves')
+    const record = deployment.claims.processes.get(node.name)
+    if (record?.stage !== 'living') return
+    record.stage = 'left'
+    this.kill(leaving)
+    deployment.tellGone(node)
+    const heir = this.online[0]
+    if (heir !== undefined) this.#beginInheriting(leaving, heir)
   }
 
   #beginInheriting(dead: WorldNode, heir: WorldNode): void {
@@ -208,6 +251,7 @@ export class World {
     const from = dead.node.bus.self
     const record = claims.processes.get(from.incarnation)
     if (record === undefined) throw new Error('no record')
+    const isOrderly = record.stage === 'left'
     record.heir = heir.node.name
     record.stage = 'named'
     deployment.tellGone(dead.node)
@@ -234,7 +278,7 @@ export class World {
     }
     for (const listener of heir.node.heirs) {
       try {
-        await listener({ from, isOrderly: false, load })
+        await listener({ from, isOrderly, load })
       } catch (error) {
         this.errors.push(`${heir.node.name} failed as the heir of ${dead.node.name}: ${String(error)}`)
       }

@@ -52,6 +52,12 @@ export interface InflightRecord {
   readonly group?: string
 }
 
+/** A message in flight, as far as its record tells of it. */
+type SentMessage = Pick<
+  Inflight,
+  'packetId' | 'qos' | 'partition' | 'offset' | 'retain' | 'order' | 'subscriptionIdentifiers' | 'group'
+>
+
 export interface WillRecord {
   readonly will: EncodedWill
   /**
@@ -138,7 +144,7 @@ export function encodeGroup(group: SharedGroup): Buffer {
   return encode({ behind: offsetsOf(group.behind), returned } satisfies GroupRecord)
 }
 
-export function encodeInflight(entry: Inflight, awaiting: 'publish' | 'pubrel'): Buffer {
+export function encodeInflight(entry: SentMessage, awaiting: 'publish' | 'pubrel'): Buffer {
   return encode(inflightRecord(entry, awaiting))
 }
 
@@ -260,7 +266,7 @@ function subscriptionRecord(subscription: Subscription): SubscriptionRecord {
   }
 }
 
-function inflightRecord(entry: Inflight, awaiting: 'publish' | 'pubrel'): InflightRecord {
+function inflightRecord(entry: SentMessage, awaiting: 'publish' | 'pubrel'): InflightRecord {
   const { packetId, qos, partition, offset, retain, order, subscriptionIdentifiers, group } = entry
   return {
     packetId,

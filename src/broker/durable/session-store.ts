@@ -10,16 +10,17 @@
  * in its share, the checkpoint takes longer, and more messages may be repeated.
  */
 import type { Clock } from '../../clock.ts'
-import type { Engine, EngineFailure, StateChange } from '../ports/engine.ts'
+import type { Engine, EngineFailure, StateChange, StateEntry } from '../ports/engine.ts'
 import type { Logger } from '../../logger.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession, encodeSubscription } from './session-record.ts'
 import type { Inflight, Session } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import { saveReaders } from './save-readers.ts'
-import { STATE_KEYS } from './state-keys.ts'
+import { STATE_KEYS, splitKey } from './state-keys.ts'
 import type { StateWay } from './state-way.ts'
 import { putBack, unsavedSubscriptions } from './unsaved-subscriptions.ts'
+import { writeState } from './write-state.ts'
 import type { Reader, ReaderChanges } from '../sessions/reader.ts'
 import type { SessionKeeper } from '../sessions/sessions.ts'
 
@@ -37,6 +38,9 @@ export interface Completed {
   readonly reader: Reader
   readonly partition: number
   readonly offset: number
+  readonly packetId: number
+  /** See `Inflight`. */
+  readonly order: number
 }
 
 /** A write that the engine refused, and that is tried again. */
@@ -186,8 +190,8 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     this.#settled += 1
     if (this.#settled === MESSAGES_BETWEEN_CHECKPOINTS) this.#clock.afterTurn(() => void this.checkpoint())
     if (entry.qos === 2 && entry.offset >= 0) {
-      const { partition, offset, group } = entry
-      this.#completed.push({ session, reader: group ?? session, partition, offset })
+      const { partition, offset, packetId, order, group } = entry
+      this.#completed.push({ session, reader: group ?? session, partition, offset, packetId, order })
     }
   }
 
@@ -226,11 +230,40 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     )
   }
 
+  /**
+   * QoS 2 messages that the Session has brought to their end, and that its cursors still meet: it
+   * goes on reading where a dead node had saved it.
+   */
+  completedAhead(session: Session): readonly Completed[] {
+    const tails = this.#tails()
+    return this.#completed.filter((one) => one.reader === session && isAhead(one, tails))
+  }
+
+  /**
+   * Saves a Session that rests as it is, with all of its records; `entries` are these. Resolves
+   * when the engine owns them. Rejects with the engine's reason.
+   */
+  async saveResting(session: Session, entries: readonly StateEntry[]): Promise<void> {
+    const { tenant, isSaved, isUnsaved, unsavedSubscriptions: unsaved, subscriptions } = session
+    if (this.#refusedOf.has(tenant)) throw new Error('The disk has refused to store what comes before it.')
+    if (session.hasEnded || !this.keeps(session)) return
+    if (isSaved && !isUnsaved && unsaved === undefined) return
+    // A Session that ends meanwhile forgets its records.
+    session.isSaved = true
+    const changes: StateChange[] = [...entries]
+    for (const topicFilter of unsaved ?? []) {
+      if (subscriptions.has(topicFilter)) continue
+      changes.push({ key: STATE_KEYS.subscription(session.key, topicFilter), value: undefined })
+    }
+    await writeState(this.#engine, tenant, changes)
+  }
+
   /** The keys of all records of the Session: from here on they are the caller's. */
   takeKeys(session: Session): readonly string[] {
     if (!session.isSaved) return []
     session.isSaved = false
     this.#arrived.delete(session)
+    this.#dropRefused(session)
     const keys = [STATE_KEYS.session(session.key)]
     const topicFilters = new Set([...session.subscriptions.keys(), ...(session.unsavedSubscriptions ?? [])])
     session.unsavedSubscriptions = undefined
@@ -245,6 +278,14 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
       return false
     })
     return keys
+  }
+
+  /** Writes of the Session that were refused must not come behind those that forget its records. */
+  #dropRefused({ key }: Session): void {
+    this.#refused = this.#refused.map((write) => ({
+      ...write,
+      changes: write.changes.filter((change) => splitKey(change.key).slice(0, 3).join('\0') !== key),
+    }))
   }
 
   /** The group has lost its last member. */
@@ -338,10 +379,9 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   #takePassed(tails: readonly number[]): readonly Completed[] {
     const passed: Completed[] = []
     this.#completed = this.#completed.filter((completed) => {
-      const { reader, partition, offset } = completed
-      const isAhead = offset >= (reader.behind.get(partition)?.offset ?? tails[partition] ?? 0)
-      if (!isAhead) passed.push(completed)
-      return isAhead
+      const isMet = isAhead(completed, tails)
+      if (!isMet) passed.push(completed)
+      return isMet
     })
     return passed
   }
@@ -393,6 +433,11 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
   #failed({ reason }: EngineFailure): void {
     this.#log.warn({ reason }, 'session.save_refused')
   }
+}
+
+/** The reader has not passed the message. */
+function isAhead({ reader, partition, offset }: Completed, tails: readonly number[]): boolean {
+  return offset >= (reader.behind.get(partition)?.offset ?? tails[partition] ?? 0)
 }
 
 function sentKey({ session, partition, offset }: Completed): string {

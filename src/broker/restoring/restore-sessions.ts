@@ -190,7 +190,8 @@ async function restoreSent(
     const isNewest = other === undefined || entry.order > other.order
     const over = isNewest ? other : entry
     if (over !== undefined) {
-      completed.push({ session, reader: group ?? session, partition: over.partition, offset: over.offset })
+      const { partition, offset, packetId, order } = over
+      completed.push({ session, reader: group ?? session, partition, offset, packetId, order })
     }
     if (isNewest) session.inflight.set(entry.packetId, inflightOf(entry, group))
   }

@@ -1,18 +1,22 @@
 /** A Session as records, for another node: it goes on there exactly where it was. */
 import type { Clock } from '../../clock.ts'
 import { encodeInflight, encodeSession, encodeSubscription } from '../durable/session-record.ts'
+import type { Completed } from '../durable/session-store.ts'
 import { STATE_KEYS } from '../durable/state-keys.ts'
 import type { StateEntry } from '../ports/engine.ts'
 import type { Session } from '../sessions/session.ts'
 import type { StateSource } from './restore-sessions.ts'
 
 const NOTHING = Buffer.alloc(0)
+/** The client answers a PUBREL that comes again, and gets nothing more of the message. */
+const COMPLETED = { qos: 2, retain: false, subscriptionIdentifiers: undefined, group: undefined } as const
 
 /**
  * The records of a Session without a connection. All of its cursors are in them, and the QoS 2
- * messages of both ways. A Session that ends with its connection has none.
+ * messages of both ways: also those that were brought to their end and that its cursors still meet.
+ * A Session that ends with its connection has none.
  */
-export function entriesOf(session: Session, clock: Clock): StateEntry[] {
+export function entriesOf(session: Session, clock: Clock, completed: readonly Completed[]): StateEntry[] {
   const { key } = session
   const entries: StateEntry[] = [{ key: STATE_KEYS.session(key), value: encodeSession(session, clock) }]
   for (const [topicFilter, subscription] of session.subscriptions) {
@@ -22,6 +26,10 @@ export function entriesOf(session: Session, clock: Clock): StateEntry[] {
     const { qos, partition, offset, awaiting } = entry
     if (qos !== 2 || offset < 0) continue
     entries.push({ key: STATE_KEYS.sent(key, partition, offset), value: encodeInflight(entry, awaiting) })
+  }
+  for (const { packetId, partition, offset, order } of completed) {
+    const entry = { ...COMPLETED, packetId, partition, offset, order } as const
+    entries.push({ key: STATE_KEYS.sent(key, partition, offset), value: encodeInflight(entry, 'pubrel') })
   }
   for (const packetId of session.received.keys()) {
     entries.push({ key: STATE_KEYS.received(key, packetId), value: NOTHING })

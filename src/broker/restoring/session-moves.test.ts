@@ -188,6 +188,51 @@ describe('the Sessions of a node that died', () => {
     assert.deepEqual(await second.sync(), [])
   })
 
+  it('do not bring a QoS 2 message again that ended before their heir had read up to it', async () => {
+    const { deployment, a, b, c } = await three()
+    const first = await a.connect(KEPT)
+    await first.subscribe(TOPIC_FILTER, { qos: 2 })
+    const publisher = await c.connect()
+    await publish(publisher, '1', 2)
+    await publish(publisher, '2', 2)
+    const [one, two] = [await first.next('publish'), await first.next('publish')]
+    first.acknowledge('pubrec', one.packetId)
+    await first.next('pubrel')
+    await deployment.kill(a, b)
+    // The window is full of one message, so the heir does not read the log.
+    const second = await b.connect({ ...KEPT, properties: { ...KEPT.properties, receiveMaximum: 1 } })
+    assert.equal((await second.next('pubrel')).packetId, one.packetId)
+    second.acknowledge('pubcomp', one.packetId)
+    assert.equal((await second.next('publish')).packetId, two.packetId)
+    second.drop()
+    const third = await c.connect(KEPT)
+    assert.equal((await third.next('pubrel')).packetId, one.packetId)
+    third.acknowledge('pubcomp', one.packetId)
+    assert.deepEqual(texts(await take(third, 1)), ['2'])
+    assert.deepEqual(await third.sync(), [])
+  })
+
+  it('are complete where a client was about to take its Session along', async () => {
+    const { deployment, a, b, c } = await three()
+    const first = await a.connect(KEPT)
+    await first.subscribe(TOPIC_FILTER, { qos: 1 })
+    deployment.nodes.delivery = ({ type, kind }) => (type === 'answer' && kind === 'session.leave' ? 'drop' : undefined)
+    b.open().send({ type: 'connect', protocolVersion: 5, keepAliveSeconds: 0, ...KEPT })
+    await first.closed()
+    await publish(await c.connect(), '1')
+    // The Session is on its way: the checkpoint must not move its place in the log.
+    await a.broker.store?.checkpoint()
+    deployment.nodes.silence(b.node)
+    deployment.nodes.delivery = () => undefined
+    await deployment.kill(a, c)
+    const second = await c.connect(KEPT)
+    assert.equal(second.sessionPresent, true)
+    assert.deepEqual(texts(await take(second, 1)), ['1'])
+    assert.deepEqual(await second.sync(), [])
+    // The silent node gives up.
+    deployment.clock.advance(b.broker, 20)
+  })
+
   it('publish their Will Messages once', async () => {
     const { deployment, a, b, c } = await three()
     const reader = await c.connect()

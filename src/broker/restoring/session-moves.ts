@@ -29,7 +29,7 @@ import type { StateSource } from './restore-sessions.ts'
 import { entriesOf, pagesOf, sourceOf } from './session-entries.ts'
 import { decodeLeaveAnswer, decodeLeaveRequest, encodeLeaveAnswer, encodeLeaveRequest } from './session-messages.ts'
 import type { LeaveAnswer } from './session-messages.ts'
-import { writeState } from './write-state.ts'
+import { writeState } from '../durable/write-state.ts'
 
 /** How long a CONNECT waits for its Session, ms: longer than a dead node needs to get an heir. */
 const ACQUIRE_MS = 15_000
@@ -282,13 +282,14 @@ export class SessionMoves {
     ) // [MQTT-3.1.4-3]
     if (session !== undefined) await this.#settled(session)
     if (session !== undefined && session.groups.size > 0) await this.#saveGroups(session)
+    if (session !== undefined) await this.#saveAsItIs(session)
     const untilMs = clock.steady() + FROZEN_MS
     const tails = [...delivery.tails]
     if (session === undefined || session.hasEnded) {
       this.#frozen.set(key, { entries: [], tails, keys: [], untilMs })
       return
     }
-    const entries = entriesOf(session, clock)
+    const entries = entriesOf(session, clock, store.completedAhead(session))
     const keys = store.takeKeys(session)
     sessions.leave(session)
     this.#frozen.set(key, { entries, tails, keys, untilMs })
@@ -304,6 +305,16 @@ export class SessionMoves {
     // The first one may have begun before the client was gone.
     await store.checkpoint()
     await store.checkpoint()
+    if (session.connection !== undefined) throw new Error('the client has come back here')
+  }
+
+  /**
+   * Later checkpoints do not stand for a Session that has left. An heir of this node, or the node
+   * itself, may have to go on with it.
+   */
+  async #saveAsItIs(session: Session): Promise<void> {
+    const { store, clock } = this.#options
+    await store.saveResting(session, entriesOf(session, clock, store.completedAhead(session)))
     if (session.connection !== undefined) throw new Error('the client has come back here')
   }
 
