@@ -25,6 +25,20 @@ const FAKE_CLOCK: string | undefined = ['x86_64', 'aarch64']
 export const noFakeClock =
   FAKE_CLOCK === undefined ? 'libfaketime is not installed (Debian: apt-get install faketime)' : undefined
 
+/** The folder of another version of the service; undefined: there is none here. */
+export const OTHER_VERSION: string | undefined = process.env['FIELDGATE_TEST_OTHER_VERSION']
+
+/** The reason for which no node can run another version; undefined: one can. */
+export const noOtherVersion =
+  OTHER_VERSION !== undefined && existsSync(programOf(OTHER_VERSION))
+    ? undefined
+    : 'FIELDGATE_TEST_OTHER_VERSION does not name a folder with another version, built (`npm run build`)'
+
+/** The service of a version in this folder. */
+function programOf(folder: string): string {
+  return join(folder, 'dist', 'program', 'main.js')
+}
+
 /** A path that can be cut: to a server of NATS, by its number, to all of them, or to PostgreSQL. */
 export type Path = number | 'nats' | 'postgresql'
 
@@ -139,16 +153,16 @@ export class ClusterNode {
   }
 
   /**
-   * Starts the process, with its clock ahead by as many seconds, and with further settings.
-   * Resolves when it serves.
+   * Starts the process, with its clock ahead by as many seconds, and with further settings; of the
+   * version in this folder. Resolves when it serves.
    */
-  async start(clockSeconds = 0, settings: Readonly<Record<string, string>> = {}): Promise<void> {
+  async start(clockSeconds = 0, settings: Readonly<Record<string, string>> = {}, version = root): Promise<void> {
     assert(!this.isRunning, `${this.name} runs already`)
-    const { program, flags, environment } = chooseRuntime(root)
+    const { program, flags, environment } = chooseRuntime(version)
     const part = new Part({
       name: this.name,
       command: program,
-      args: [...flags, join(root, 'dist', 'program', 'main.js'), 'serve'],
+      args: [...flags, programOf(version), 'serve'],
       ready: /\n {2}data +\S+\n/,
       folder: this.#folder,
       environment: { ...this.#environment, ...settings, ...environment, ...(await this.#clock(clockSeconds)) },

@@ -1,6 +1,6 @@
 /** Nodes that are killed, ended in order, paused, and whose clocks are wrong. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { noFakeClock } from '../cluster-node.ts'
+import { OTHER_VERSION, noFakeClock, noOtherVersion } from '../cluster-node.ts'
 import type { ClusterNode } from '../cluster-node.ts'
 import type { Scenario, Stage } from '../scenario.ts'
 import { until } from '../until.ts'
@@ -20,7 +20,19 @@ export const NODES: readonly Scenario[] = [
   { number: 13, title: 'kill -9 of a node', nodes: 1, run: killNode },
   { number: 14, title: 'SIGTERM of each node in turn', nodes: 1, run: endEachNode },
   { number: 15, title: 'SIGSTOP of a node, for 1 s and for 15 s', nodes: 2, run: pauseNode },
-  { number: 34, title: 'each node is drained in turn, and starts again', nodes: 2, run: drainEachNode },
+  {
+    number: 34,
+    title: 'each node is drained in turn, and starts again',
+    nodes: 2,
+    run: (stage) => drainEachNode(stage),
+  },
+  {
+    number: 34.1,
+    title: 'each node is drained, and starts with another version; and back',
+    nodes: 2,
+    impossible: noOtherVersion,
+    run: changeVersions,
+  },
   { number: 36, title: 'the clock of a node is wrong by 60 s', nodes: 1, impossible: noFakeClock, run: wrongClock },
 ]
 
@@ -40,8 +52,14 @@ async function killNode(stage: Stage): Promise<void> {
   await node.ensureRunning()
 }
 
-/** A rolling upgrade, to the same version. */
-async function drainEachNode(stage: Stage): Promise<void> {
+/** Two rolling upgrades: nodes of two versions serve together, and Sessions go both ways. */
+async function changeVersions(stage: Stage): Promise<void> {
+  await drainEachNode(stage, OTHER_VERSION)
+  await drainEachNode(stage)
+}
+
+/** A rolling upgrade to the version in this folder, or to the same one. */
+async function drainEachNode(stage: Stage, version?: string): Promise<void> {
   const { load } = stage
   for (const node of stage.nodes) {
     await load.acknowledges(BEFORE, LONGEST_MS)
@@ -52,7 +70,7 @@ async function drainEachNode(stage: Stage): Promise<void> {
     await load.areBack(clients, begunAtMs, LONGEST_MS)
     await load.acknowledges(BEFORE, LONGEST_MS)
     stage.bar(`publishing gap while ${node.name} drained`, load.longestGapMs(), 2_000)
-    await node.start()
+    await node.start(0, {}, version)
     load.goHome()
   }
 }
