@@ -197,6 +197,29 @@ describe('the loss of a node with a command in flight', () => {
     await all.pass(1_000)
     assert.deepEqual([reader.got.length, await c.standing()], [1, ['one sent']])
   })
+
+  it('that was the home: the heir offers a command to nobody while a living node has not said whether it had it', async () => {
+    const first = connect('c')
+    await a.send('one')
+    await all.pass(100)
+    all.deployment.silence(a.node)
+    first.acknowledge()
+    first.isConnected = false
+    const second = connect('b')
+    let lost = 0
+    all.deployment.delivery = ({ kind, type, from }) => {
+      if (kind !== 'downlinks.held' || type !== 'answer' || from !== c.node.bus.self) return undefined
+      lost += 1
+      return lost === 1 ? 'drop' : undefined
+    }
+    await all.kill(a, b)
+    await all.pass(1_000)
+    assert.deepEqual([lost, second.got, await c.standing()], [1, [], ['one queued']])
+    // As a service does every 10 s.
+    b.downlinks.ready()
+    await all.pass(1_000)
+    assert.deepEqual([lost, first.got.length, second.got, await c.standing()], [2, 1, [], ['one sent']])
+  })
 })
 
 /** Connects the network server to a node, which hears that it can take messages. */

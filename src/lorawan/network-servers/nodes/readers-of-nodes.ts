@@ -95,6 +95,7 @@ export class ReadersOfNodes implements DownlinkReaders {
 
   async offer(downlink: OfferedDownlink, tenant: string | undefined): Promise<Offered> {
     const holder = downlink.isInDoubt ? await this.#holder(downlink) : undefined
+    if (holder === 'unknown') return 'in doubt'
     if (holder !== undefined) return this.#offerAt(holder, downlink, tenant)
     let end: Offered = 'no reader'
     for (const node of this.#inTurn(tenant)) {
@@ -126,12 +127,18 @@ export class ReadersOfNodes implements DownlinkReaders {
     return this.#nodes.living().toSorted((one, other) => place(one) - place(other))
   }
 
-  /** The node that has the downlink in doubt, or had it acknowledged. */
-  async #holder({ id, devEui }: OfferedDownlink): Promise<NodeId | undefined> {
+  /**
+   * The node that has the downlink in doubt, or had it acknowledged. Unknown: a living node has not
+   * answered, and another offer could be a second copy.
+   */
+  async #holder({ id, devEui }: OfferedDownlink): Promise<NodeId | 'unknown' | undefined> {
     const { bus } = this.#nodes
     if (this.#holds(devEui, id)) return bus.self
-    const { answers } = await bus.gather(HELD, Buffer.from(JSON.stringify({ id, devEui })), HELD_MS)
-    return answers.find(({ body }) => body.length > 0)?.from
+    const { answers, missing } = await bus.gather(HELD, Buffer.from(JSON.stringify({ id, devEui })), HELD_MS)
+    const holder = answers.find(({ body }) => body.length > 0)?.from
+    if (holder !== undefined) return holder
+    const living = this.#nodes.living()
+    return missing.some((node) => living.some((one) => isSame(one, node))) ? 'unknown' : undefined
   }
 
   #holds(devEui: string, id: string): boolean {
