@@ -20,11 +20,13 @@ import { addApiKeyCommands } from './commands/api-key-commands.ts'
 import { addMetricsTokenCommands } from './commands/metrics-token-commands.ts'
 import { addNetworkServerCommands } from './commands/network-server-commands.ts'
 import { addOrganizationCommands } from './commands/organization-commands.ts'
+import { addRegistrationRuleCommands } from './commands/registration-rule-commands.ts'
 import { addRenewTokenCommand } from './commands/renew-token-command.ts'
 import { addServiceCredentialCommands } from './commands/service-credential-commands.ts'
 import { addSettingsCommand } from './commands/settings-command.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { addTokenCommands } from './commands/token-commands.ts'
+import { addUnknownDeviceCommands } from './commands/unknown-device-commands.ts'
 import { addUserCommands } from './commands/user-commands.ts'
 import { addProfileCommands } from './commands/profile-commands.ts'
 import { addWhyCommand } from './commands/why-command.ts'
@@ -104,6 +106,8 @@ Examples:
   addCodecCommands(program, terminal)
   addCodecsCommands(program, terminal)
   addDeviceCommands(program, terminal)
+  addUnknownDeviceCommands(program, terminal, exit)
+  addRegistrationRuleCommands(program, terminal)
   addImportCommand(program, terminal)
   addTokenCommands(program, terminal)
   addRenewTokenCommand(program, terminal)

@@ -19,6 +19,7 @@ import { TrustedProxies } from '../listeners/trusted-proxies.ts'
 import { given } from '../given.ts'
 import { builtFolder } from '../installation.ts'
 import type { BoundsByOrganization } from '../organization-bounds.ts'
+import { createWaitingDevices } from '../lorawan/unknown-devices/waiting-devices.ts'
 import { EventHistory } from '../lorawan/uplinks/event-history.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createBrokerViews } from './broker-views.ts'
@@ -29,6 +30,7 @@ import type { Parts, StartContext } from './parts.ts'
 import { readinessOf } from './readiness.ts'
 import { createSessionViews } from './session-views.ts'
 import { statusOfNodes } from './status-of-nodes.ts'
+import { createWaitingOfNodes } from './waiting-of-nodes.ts'
 import { usageOfNodes } from './usage-of-nodes.ts'
 import { createViewsOfNodes } from './views-of-nodes.ts'
 import { createWebhookViews } from './webhooks.ts'
@@ -81,7 +83,10 @@ export async function createHttp(
       secrets: settings.brokerHookSecrets,
     },
     codecs: parts.codecs,
-    unknownDevices: parts.unknownDevices,
+    unknownDevices:
+      nodes === undefined
+        ? createWaitingDevices(parts.unknownDevices)
+        : createWaitingOfNodes(parts.unknownDevices, nodes.bus),
     history: new EventHistory(new History(engine)),
     backups: {
       make: () =>

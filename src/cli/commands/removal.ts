@@ -29,7 +29,7 @@ interface RemovalOptions {
   readonly json?: true
 }
 
-const PAST = { delete: 'Deleted', revoke: 'Revoked', remove: 'Removed' } as const
+const PAST = { delete: 'Deleted', revoke: 'Revoked', remove: 'Removed', forget: 'Forgot' } as const
 
 /**
  * Lets `command` remove the object that its argument names. `find` gets the options of the command,

@@ -15,6 +15,7 @@ import type { Registry } from '../../identity/registry.ts'
 import type { Result } from '../../identity/store/result.ts'
 import { TestSessionViews } from '../operation/session-views.testing.ts'
 import type { UnknownDevices } from '../../lorawan/unknown-devices/unknown-devices.ts'
+import { createWaitingDevices } from '../../lorawan/unknown-devices/waiting-devices.ts'
 import { openTestUnknownDevices } from '../devices/unknown-devices.testing.ts'
 import { TestBrokerViews, testStatus } from '../operation/broker-views.testing.ts'
 import { openTestCommands } from '../devices/commands.testing.ts'
@@ -120,7 +121,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     codecs,
     brokerViews,
     sessionViews: new TestSessionViews(),
-    unknownDevices,
+    unknownDevices: createWaitingDevices(unknownDevices),
     status: testStatus(clock),
     organizationBounds: { deployment: DEFAULT_ORGANIZATION_BOUNDS, usageOf: testUsage },
     history: new TestEvents(),

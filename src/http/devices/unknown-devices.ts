@@ -5,10 +5,9 @@ import { given } from '../../given.ts'
 import type { NewDevice } from '../../identity/devices/device.ts'
 import { isRestricted } from '../../identity/store/reach.ts'
 import type { Registry } from '../../identity/registry.ts'
-import { isMeant, nameOf } from '../../lorawan/unknown-devices/registration.ts'
+import { nameOf } from '../../lorawan/unknown-devices/registration.ts'
 import type { UnknownDeviceFilter } from '../../lorawan/unknown-devices/registration.ts'
-import type { UnknownDevice } from '../../lorawan/unknown-devices/shelves.ts'
-import type { UnknownDevices } from '../../lorawan/unknown-devices/unknown-devices.ts'
+import type { WaitingDevice, WaitingDevices } from '../../lorawan/unknown-devices/waiting-devices.ts'
 import { inOrganizationOrDeployment, onApplication } from '../api/access.ts'
 import { invalidArgument, objectNotFound } from '../api/errors.ts'
 import {
@@ -20,7 +19,8 @@ import {
   Empty,
   flag,
   idOrNothing,
-  listOf,
+  listOfNodes,
+  missingNodes,
   optionalId,
   pageOf,
   PagingQuery,
@@ -38,9 +38,7 @@ import type { Route } from '../api/routes.ts'
 import { NAME } from '../api/schema-keywords.ts'
 import { RULE } from '../api/validate.ts'
 import { WritableDevice } from './device-fields.ts'
-
-/** The devices that wait. */
-export type WaitingDevices = Pick<UnknownDevices, 'devicesOf' | 'forget'>
+import { createWriter } from './import-outcomes.ts'
 
 /** The parts of the registry that the registration needs. */
 export type UnknownDeviceRegistry = OwnershipRegistry & Pick<Registry, 'devices'>
@@ -72,6 +70,9 @@ const UnknownDeviceItem = Type.Object(
 const Filter = {
   networkServer: Type.Optional(text(200, 'Only devices of this network server, as the list names it.')),
   networkServerApplicationID: Type.Optional(text(100, 'Only devices of this application of the network server.')),
+  networkServerApplicationName: Type.Optional(
+    text(100, 'Only devices whose application has this name at the network server.'),
+  ),
   deviceProfileName: Type.Optional(text(100, 'Only devices with this device profile at the network server.')),
   devEUIPrefix: Type.Optional(
     Type.String({
@@ -89,7 +90,7 @@ const Registration = Type.Object(
     devEUIs: Type.Optional(
       Type.Array(DevEuiInput, { minItems: 1, maxItems: 1000, description: 'The devices. Absent: all that match.' }),
     ),
-    filter: Type.Optional(Type.Object(Filter, { [NAME]: 'UnknownDeviceFilter' })),
+    filter: Type.Optional(Type.Object({ ...Filter, search: PagingQuery.search }, { [NAME]: 'UnknownDeviceFilter' })),
     ofDeployment: Type.Optional(
       flag('Means the devices of network servers of the whole deployment. For global admins.'),
     ),
@@ -138,13 +139,14 @@ function list(waiting: WaitingDevices): Route {
         'organizationID those of the organization’s network servers, without it those of the network servers of the whole ' +
         'deployment. `search` looks into DevEUI and names.',
       querystring: Type.Object({ ...PagingQuery, ...Filter, organizationID: optionalId('Organization id.') }),
-      response: responses(listOf(UnknownDeviceItem, 'UnknownDeviceList')),
+      response: responses(listOfNodes(UnknownDeviceItem, 'UnknownDeviceList')),
     },
     handle: async ({ viewer, organizationId }, request) => {
       demandUnrestricted(viewer)
       const { limit, offset, search } = pageOf(request.query)
-      const meant = matching(waiting, organizationId ?? null, { ...filterOf(request.query), search })
-      return written({ totalCount: meant.length, items: meant.slice(offset, offset + limit) }, itemOf)
+      const meant = { owner: organizationId ?? null, filter: { ...filterOf(request.query), search } }
+      const { missing, ...page } = await waiting.page(meant, offset, limit)
+      return { ...written(page, itemOf), ...missingNodes(missing) }
     },
   })
 }
@@ -167,18 +169,18 @@ function register(registry: UnknownDeviceRegistry, waiting: WaitingDevices): Rou
       const { devEUIs, filter = {}, ofDeployment, tags = {}, nameTemplate = '{deviceName}', ...body } = request.body
       if (ofDeployment === true) demandGlobalAdmin(viewer)
       const owner = ofDeployment === true ? null : application.organizationId
-      const named = devEUIs && new Set(devEUIs.map((devEui) => devEuiOf('devEUIs', devEui)))
-      const all = matching(waiting, owner, filterOf(filter)).filter(({ devEui }) => named?.has(devEui) ?? true)
-      if (named !== undefined && all.length === 0) throw invalidArgument('devEUIs: none of these devices waits')
-      const meant = all.slice(0, MAXIMUM_AT_ONCE)
-      const devices = meant.map((unknown): NewDevice => {
+      const named = devEUIs?.map((devEui) => devEuiOf('devEUIs', devEui))
+      const meant = { owner, filter: { ...filterOf(filter), search: filter.search }, devEuis: named }
+      const { totalCount, items } = await waiting.page(meant, 0, MAXIMUM_AT_ONCE)
+      if (named !== undefined && items.length === 0) throw invalidArgument('devEUIs: none of these devices waits')
+      const devices = items.map((unknown): NewDevice => {
         const { devEui, names } = unknown
         demandReachedAfter(viewer, { applicationId: application.id, devEui, tags })
         const deviceProfileName = body.deviceProfileName ?? names.deviceProfileName
         const profile = { deviceProfileName, ...given({ deviceProfileId: body.deviceProfileID }) }
         return { devEui, applicationId: application.id, name: nameOf(unknown, nameTemplate), tags, ...profile }
       })
-      const outcomes = await registry.devices.createMany(devices, viewer)
+      const outcomes = await createWriter(registry, viewer)(devices, MAXIMUM_TOLD)
       const refusals = outcomes.flatMap((outcome, index) => {
         const devEUI = devices[index]?.devEui ?? ''
         return outcome.ok ? [] : [{ devEUI, code: outcome.reason, message: outcome.message }]
@@ -187,7 +189,7 @@ function register(registry: UnknownDeviceRegistry, waiting: WaitingDevices): Rou
         registered: outcomes.length - refusals.length,
         refused: refusals.length,
         refusals: refusals.slice(0, MAXIMUM_TOLD),
-        more: all.length > meant.length,
+        more: totalCount > items.length,
       }
     },
   })
@@ -210,24 +212,25 @@ function forget(waiting: WaitingDevices): Route {
       // Nothing that waits is within the restriction of a key.
       if (isRestricted(viewer.apiKey?.scope ?? {})) throw objectNotFound()
       const devEui = devEuiOf('devEui', request.params.devEui)
-      if (!waiting.forget(organizationId ?? null, devEui)) throw objectNotFound()
+      if (!(await waiting.forget(organizationId ?? null, devEui))) throw objectNotFound()
       return {}
     },
   })
 }
 
 function filterOf(query: Static<typeof FilterSchema>): UnknownDeviceFilter {
-  const { networkServer, networkServerApplicationID: applicationId, deviceProfileName, devEUIPrefix } = query
-  return { networkServer, applicationId, deviceProfileName, devEuiPrefix: devEUIPrefix?.toLowerCase() }
+  const { networkServer, deviceProfileName, devEUIPrefix } = query
+  return {
+    networkServer,
+    applicationId: query.networkServerApplicationID,
+    applicationName: query.networkServerApplicationName,
+    deviceProfileName,
+    devEuiPrefix: devEUIPrefix?.toLowerCase(),
+  }
 }
 
-function matching(waiting: WaitingDevices, owner: string | null, filter: UnknownDeviceFilter): UnknownDevice[] {
-  return [...waiting.devicesOf(owner)].filter((device) => isMeant(device, filter))
-}
-
-function itemOf(device: UnknownDevice): Static<typeof UnknownDeviceItem> {
-  const { devEui, organizationId, networkServer, names, events, bytes, lastAtMs } = device
-  const [first] = events.values()
+function itemOf(device: WaitingDevice): Static<typeof UnknownDeviceItem> {
+  const { devEui, organizationId, networkServer, names, eventCount, bytes, firstAtMs, lastAtMs } = device
   return {
     devEUI: devEui,
     organizationID: organizationId ?? '',
@@ -236,9 +239,9 @@ function itemOf(device: UnknownDevice): Static<typeof UnknownDeviceItem> {
     networkServerApplicationID: names.applicationId,
     networkServerApplicationName: names.applicationName,
     deviceProfileName: names.deviceProfileName,
-    eventCount: events.size,
+    eventCount,
     bytes,
-    firstAt: timestamp(first?.atMs ?? lastAtMs),
+    firstAt: timestamp(firstAtMs),
     lastAt: timestamp(lastAtMs),
   }
 }

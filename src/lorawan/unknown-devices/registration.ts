@@ -34,7 +34,7 @@ export function isMeant({ devEui, networkServer, names }: UnknownDevice, filter:
  * The name of the device: the template with `{deviceName}`, `{devEUI}`, `{applicationName}` and
  * `{deviceProfileName}` filled in. A name that comes out empty is the DevEUI.
  */
-export function nameOf({ devEui, names }: UnknownDevice, template: string): string {
+export function nameOf({ devEui, names }: Pick<UnknownDevice, 'devEui' | 'names'>, template: string): string {
   const { deviceName, applicationName, deviceProfileName } = names
   const values: Readonly<Record<string, string>> = { deviceName, devEUI: devEui, applicationName, deviceProfileName }
   const name = template.replace(PLACEHOLDER, (_placeholder, member: string) => values[member] ?? '')
