@@ -63,6 +63,13 @@ export const PAGES: readonly Page[] = [
     Page: fetchedPage(async () => (await import('./devices/device-page.tsx')).DevicePage),
   },
   {
+    path: '/unknown-devices',
+    title: 'Unknown devices',
+    Page: fetchedPage(async () => (await import('./unknown-devices/unknown-devices-page.tsx')).UnknownDevicesPage),
+    navigation: { icon: 'inbox', group: 'work' },
+    needs: 'deviceAdmin',
+  },
+  {
     path: '/why',
     title: 'Why no data?',
     Page: fetchedPage(async () => (await import('./diagnosis/diagnosis-page.tsx')).DiagnosisPage),

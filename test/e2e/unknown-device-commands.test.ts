@@ -53,7 +53,7 @@ test('devices that wait are listed, one is registered, one is forgotten, and all
     'unknown-devices list --organization alpine --prefix AA --server-application-name North',
   )
   assert.match(table, /^DEVEUI +NAME +NETWORK SERVER +APPLICATION +PROFILE +EVENTS +FIRST +LAST\n/)
-  assert.match(table, /^aa00000000000001 {2}Meter 1 +credential:\S+ +North +Water +1 /m)
+  assert.match(table, /^aa00000000000001 {2}Meter 1 +\S+ +North +Water +1 /m)
   assert.doesNotMatch(table, /Lamp/)
 
   assert.equal(

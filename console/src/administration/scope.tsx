@@ -17,8 +17,14 @@ export function useScope(): Scope {
   return isGlobalAdmin && get(NAME) === 'deployment' ? 'deployment' : 'organization'
 }
 
+interface ScopeSwitchProps {
+  readonly label: string
+  /** The name of the other scope, where it is not the sum of all organizations. */
+  readonly deploymentLabel?: string
+}
+
 /** The choice of the scope. Only global admins are offered it. */
-export function ScopeSwitch({ label }: { readonly label: string }): ReactElement | null {
+export function ScopeSwitch({ label, deploymentLabel = 'All' }: ScopeSwitchProps): ReactElement | null {
   const { isGlobalAdmin } = useOrganization()
   const scope = useScope()
   const { set } = useAddressState()
@@ -30,7 +36,7 @@ export function ScopeSwitch({ label }: { readonly label: string }): ReactElement
       onChange={(chosen) => set({ [NAME]: chosen === 'deployment' ? chosen : '', [PAGE]: '' })}
       data={[
         { value: 'organization', label: 'This organization' },
-        { value: 'deployment', label: 'All' },
+        { value: 'deployment', label: deploymentLabel },
       ]}
     />
   )

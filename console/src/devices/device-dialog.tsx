@@ -1,7 +1,7 @@
 import { Select, Switch, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { ReactElement } from 'react'
-import { DEVICE_PROFILE, useDeviceProfiles } from '../api/device-profiles.ts'
+import { DEVICE_PROFILE } from '../api/device-profiles.ts'
 import { DEVICES_PATH, useApplications } from '../api/directory.ts'
 import type { DeviceDetail } from '../api/directory.ts'
 import { request } from '../api/request.ts'
@@ -11,6 +11,7 @@ import { useOrganization } from '../shell/organization.tsx'
 import { PairsInput } from './pairs-input.tsx'
 import { pairsOf, recordOf } from './pairs.ts'
 import type { Pair } from './pairs.ts'
+import { ProfileSelect } from './profile-select.tsx'
 
 /** The first members of the cache keys that depend on devices. */
 const DEVICE_CHANGES = [DEVICES_PATH, 'device', 'device-topics', DEVICE_PROFILE]
@@ -183,32 +184,5 @@ function Fields({ isNew, savedProfile, values, onChange }: FieldsProps): ReactEl
         onChange={(event) => onChange({ isDisabled: event.currentTarget.checked })}
       />
     </>
-  )
-}
-
-interface ProfileSelectProps {
-  /** An id of a profile. Another text, which is not of a profile, shows as no profile. */
-  readonly value: string
-  readonly onChange: (id: string) => void
-}
-
-function ProfileSelect({ value, onChange }: ProfileSelectProps): ReactElement | null {
-  const { organization } = useOrganization()
-  const profiles = useDeviceProfiles(organization.id)
-  const data = profiles.data?.result.map(({ id, name: label }) => ({ value: id, label })) ?? []
-  if (data.length === 0) return null
-  return (
-    <Select
-      label="Device profile"
-      description="Its codec goes before the codec of the application."
-      placeholder="None"
-      data={data}
-      value={data.some(({ value: id }) => id === value) ? value : null}
-      onChange={(id) => onChange(id ?? '')}
-      nothingFoundMessage="No device profile has this name"
-      clearable
-      clearButtonProps={{ 'aria-label': 'No device profile' }}
-      searchable
-    />
   )
 }

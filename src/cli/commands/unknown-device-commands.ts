@@ -118,7 +118,7 @@ function addList(unknown: Command, terminal: Terminal): void {
     const columns = [
       column('DEVEUI', 'devEUI'),
       column('NAME', 'deviceName'),
-      column('NETWORK SERVER', 'networkServer'),
+      column('NETWORK SERVER', 'networkServerName'),
     ]
     const theirs = [column('APPLICATION', 'networkServerApplicationName'), column('PROFILE', 'deviceProfileName')]
     const kept = [column('EVENTS', 'eventCount'), column('FIRST', 'firstAt'), column('LAST', 'lastAt')]

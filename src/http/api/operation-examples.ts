@@ -32,42 +32,42 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   configureTotp:
     '{"request":{"mediaType":"application/json","value":{"qrCodeSize":64}},"answer":{"mediaType":"application/json","value":{"url":"otpauth://totp/Fieldgate:anna@example.org?secret=JBSWY3DPEHPK3PXP&issuer=Fieldgate","secret":"JBSWY3DPEHPK3PXP","recoveryCode":["01234-abcde","56789-fghij"],"qrCode":"iVBORw0KGgo="}}}',
   createApiKey:
-    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"apiKey":{"name":"new 119","rights":["events.read"]}}},"answer":{"mediaType":"application/json","value":{"id":"jiKzEz6Zae07","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"apiKey":{"name":"new 119","rights":["events.read"]}}},"answer":{"mediaType":"application/json","value":{"id":"4K4Soj5eTqF3","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   createApplication:
     '{"request":{"mediaType":"application/json","value":{"application":{"name":"new-54","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"3"}}}',
   createBrokerToken:
     '{"request":{"mediaType":"application/json","value":{"organizationId":"1","ttlInSeconds":"60"}},"answer":{"mediaType":"application/json","value":{"jwtMqttAuth":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"}}}',
   createDeploymentApiKey:
-    '{"request":{"mediaType":"application/json","value":{"apiKey":{"name":"new 126","rights":["events.read"]}}},"answer":{"mediaType":"application/json","value":{"id":"yPeAHm4b2LZS","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"request":{"mediaType":"application/json","value":{"apiKey":{"name":"new 126","rights":["events.read"]}}},"answer":{"mediaType":"application/json","value":{"id":"D80axOw6vmGZ","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   createDevice:
     '{"request":{"mediaType":"application/json","value":{"device":{"devEUI":"a000000000000040","name":"new 64","applicationID":"1"}}},"answer":{"mediaType":"application/json","value":{"devEUI":"a000000000000040"}}}',
   createDeviceProfile:
-    '{"request":{"mediaType":"application/json","value":{"deviceProfile":{"name":"made-84","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"15905102-cb68-40a8-828e-c249dc2d2b4f"}}}',
+    '{"request":{"mediaType":"application/json","value":{"deviceProfile":{"name":"made-84","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"575045dc-2b44-45ef-948a-1c1a29ae0d8d"}}}',
   createMetricsToken:
-    '{"request":{"mediaType":"application/json","value":{"metricsToken":{"name":"scraper 101"}}},"answer":{"mediaType":"application/json","value":{"id":"d40384ce-b5b6-4dfb-9902-3f8d5965f6f8","token":"fgm_AAAAAAAAAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"request":{"mediaType":"application/json","value":{"metricsToken":{"name":"scraper 101"}}},"answer":{"mediaType":"application/json","value":{"id":"076970f0-700c-46e9-9275-e2c642f36243","token":"fgm_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   createNetworkServer:
     '{"request":{"mediaType":"application/json","value":{"networkServer":{"name":"main","url":"http://chirpstack:8080","apiKey":"a-key"}}},"answer":{"mediaType":"application/json","value":{"name":"main","trial":{"outcome":"works","answer":"It works.","tenants":[{"id":"52f14cd4-c6f1-4fbd-8f87-4025e1d49242","name":"Valley","applications":2}]}}}}',
   createOrganization:
     '{"request":{"mediaType":"application/json","value":{"organization":{"name":"new-35"}}},"answer":{"mediaType":"application/json","value":{"id":"3"}}}',
   createRegistrationRule:
-    '{"request":{"mediaType":"application/json","value":{"registrationRule":{"applicationID":"1","devEUIPrefix":"ff"}}},"answer":{"mediaType":"application/json","value":{"id":"ef9bf3b1-8518-4337-a01c-18e7bbedf965"}}}',
+    '{"request":{"mediaType":"application/json","value":{"registrationRule":{"applicationID":"1","devEUIPrefix":"ff"}}},"answer":{"mediaType":"application/json","value":{"id":"74bfa7fc-8273-404d-b0db-bf245dd76253"}}}',
   createServiceCredential:
-    '{"request":{"mediaType":"application/json","value":{"serviceCredential":{"name":"new-98","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"18b46dce-1df8-4773-82bf-7d36a2b5c7a4","userName":"network-server-18b46dce-1df8-4773-82bf-7d36a2b5c7a4","password":"AAAAAAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"request":{"mediaType":"application/json","value":{"serviceCredential":{"name":"new-98","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"9968c3b3-8a53-46ff-a9de-f6ad23b1db63","userName":"network-server-9968c3b3-8a53-46ff-a9de-f6ad23b1db63","password":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   createUser:
     '{"request":{"mediaType":"application/json","value":{"user":{"email":"new-47@example.org"},"password":"correct horse battery staple"}},"answer":{"mediaType":"application/json","value":{"id":"11"}}}',
   createWebhook:
-    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"webhook":{"name":"Billing","url":"https://billing.example.org/events","concurrency":1}}},"answer":{"mediaType":"application/json","value":{"id":"23ca6e43-2749-4112-81e1-91a210e62710","secret":"JBSWY3DPEHPK3PXP"}}}',
+    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"webhook":{"name":"Billing","url":"https://billing.example.org/events","concurrency":1}}},"answer":{"mediaType":"application/json","value":{"id":"a5bd4508-9827-48a2-9207-b9311a14a399","secret":"JBSWY3DPEHPK3PXP"}}}',
   deleteApplication: '{"parameters":{"id":"6"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteDevice: '{"parameters":{"devEui":"a000000000000044"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteDeviceProfile:
-    '{"parameters":{"id":"6121944d-505c-41e4-85c1-ab94daee65c7"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"084474c3-c175-4f15-91f1-bc4caf7c48f9"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteNetworkServer: '{"parameters":{"name":"main"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteOrganization: '{"parameters":{"id":"4"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteRegistrationRule:
-    '{"parameters":{"id":"188da24f-f6a7-4fe6-bbb5-f4816cadb968","organizationID":"1"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"215dd5cc-7068-429b-a1b6-b424cba7e184","organizationID":"1"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteUser: '{"parameters":{"id":"14"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteWebhook:
-    '{"parameters":{"id":"1","webhookId":"fffce157-16ce-4053-a070-bed8972d59db"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","webhookId":"62837734-d005-4bc1-988a-22cba65f2e4c"},"answer":{"mediaType":"application/json","value":{}}}',
   diagnose:
     '{"parameters":{"organizationID":"1","clientId":"dashboard"},"answer":{"mediaType":"application/json","value":{"isWell":false,"cause":"client_unknown","sentence":"No client dashboard is connected, has a Session, or was refused since the service started. Check the address, the port, TLS and the Client Identifier in the client.","steps":[{"step":"subscription","status":"unknown","code":"","sentence":"The subscriptions of the client are not known.","advice":"","facts":[]},{"step":"token","status":"unknown","code":"","sentence":"The token of the client is not known.","advice":"","facts":[]},{"step":"connection","status":"problem","code":"client_unknown","sentence":"No client dashboard is connected, has a Session, or was refused since the service started.","advice":"Check the address, the port, TLS and the Client Identifier in the client.","facts":[]},{"step":"delivery","status":"unknown","code":"","sentence":"Nothing is delivered while the client is away.","advice":"","facts":[]}]}}}',
   disableTotp:
@@ -81,7 +81,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   forgetUnknownDevice:
     '{"parameters":{"devEui":"b00000000000006f","organizationID":"1"},"answer":{"mediaType":"application/json","value":{}}}',
   getApiKey:
-    '{"parameters":{"id":"1","keyId":"A55Z231c58Gt"},"answer":{"mediaType":"application/json","value":{"id":"A55Z231c58Gt","organizationID":"1","name":"fresh 120","rights":["events.read"],"scope":null,"expiresAt":null,"state":"in_force","makerUserID":"4","makerName":"organization-admin@example.org","createdAt":"2026-01-15T12:03:58.000Z","rotatedAt":null,"oldSecretUntil":null,"lastUsedAt":null,"lastUsedAddress":""}}}',
+    '{"parameters":{"id":"1","keyId":"UO6rRCSzGNtQ"},"answer":{"mediaType":"application/json","value":{"id":"UO6rRCSzGNtQ","organizationID":"1","name":"fresh 120","rights":["events.read"],"scope":null,"expiresAt":null,"state":"in_force","makerUserID":"4","makerName":"organization-admin@example.org","createdAt":"2026-01-15T12:03:58.000Z","rotatedAt":null,"oldSecretUntil":null,"lastUsedAt":null,"lastUsedAddress":""}}}',
   getApplication:
     '{"parameters":{"id":"4"},"answer":{"mediaType":"application/json","value":{"application":{"id":"4","name":"fresh-55","description":"fresh-55 of the test","organizationID":"1","serviceProfileID":"profile-1","serviceProfileName":"Profile 1","eventShape":"","objectCommands":"","payloadCodec":"","payloadEncoderScript":"","payloadDecoderScript":""},"createdAt":"2026-01-15T12:01:48.000Z","updatedAt":"2026-01-15T12:01:48.000Z"}}}',
   getApplicationEventTopic:
@@ -89,7 +89,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   getAsyncApiDocument:
     '{"answer":{"mediaType":"application/json","value":{"asyncapi":"3.0.0","defaultContentType":"application/json"}}}',
   getBrokerTokenStatus:
-    '{"parameters":{"id":"870b70e6-4d49-4beb-9202-c49d10a8fc61"},"answer":{"mediaType":"application/json","value":{"connections":[],"connectionCount":0,"lastRefusal":null}}}',
+    '{"parameters":{"id":"0363c2f4-4aea-4d6c-9187-891c2a92a585"},"answer":{"mediaType":"application/json","value":{"connections":[],"connectionCount":0,"lastRefusal":null}}}',
   getCertificateAuthority:
     '{"answer":{"mediaType":"application/x-pem-file","value":"-----BEGIN CERTIFICATE-----\\n-----END CERTIFICATE-----\\n"}}',
   getCommandTopic:
@@ -97,13 +97,13 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   getDeployment:
     '{"answer":{"mediaType":"application/json","value":{"mqttsHost":"localhost","mqttsPort":8883,"brokerTokenDefaultTtlSeconds":86400,"brokerTokenMaximumTtlSeconds":31557600,"hasOwnAuthority":true}}}',
   getDeploymentApiKey:
-    '{"parameters":{"keyId":"qh5hPGjGudk5"},"answer":{"mediaType":"application/json","value":{"id":"qh5hPGjGudk5","organizationID":"","name":"fresh 127","rights":["events.read"],"scope":null,"expiresAt":null,"state":"in_force","makerUserID":"6","makerName":"global-admin@example.org","createdAt":"2026-01-15T12:04:12.000Z","rotatedAt":null,"oldSecretUntil":null,"lastUsedAt":null,"lastUsedAddress":""}}}',
+    '{"parameters":{"keyId":"u1Qqa81umjgL"},"answer":{"mediaType":"application/json","value":{"id":"u1Qqa81umjgL","organizationID":"","name":"fresh 127","rights":["events.read"],"scope":null,"expiresAt":null,"state":"in_force","makerUserID":"6","makerName":"global-admin@example.org","createdAt":"2026-01-15T12:04:12.000Z","rotatedAt":null,"oldSecretUntil":null,"lastUsedAt":null,"lastUsedAddress":""}}}',
   getDevice:
     '{"parameters":{"devEui":"a000000000000042"},"answer":{"mediaType":"application/json","value":{"device":{"devEUI":"a000000000000042","name":"device a000000000000042","applicationID":"1","description":"","deviceProfileID":"","deviceProfileName":"","isDisabled":false,"tags":{},"variables":{}},"organizationID":"1","state":"NEVER_HEARD","stateSince":null,"lowBattery":false,"weakSignal":false,"losingFrames":false,"intervalSeconds":null,"lossPercent":null,"rssi":null,"snr":null,"deviceStatusBatteryLevel":null,"deviceStatusMargin":null,"lastSeenAt":null,"createdAt":"2026-01-15T12:02:10.000Z","updatedAt":"2026-01-15T12:02:10.000Z"}}}',
   getDeviceEventTopics:
     '{"parameters":{"devEui":"0101010101010101","organizationId":"1"},"answer":{"mediaType":"application/json","value":{"topic":["Topic for subscribing to device 0101010101010101 on event up: \'application/1/device/0101010101010101/event/up\'","Topic for subscribing to device 0101010101010101 on event join: \'application/1/device/0101010101010101/event/join\'","Topic for subscribing to device 0101010101010101 on event ack: \'application/1/device/0101010101010101/event/ack\'","Topic for subscribing to device 0101010101010101 on event error: \'application/1/device/0101010101010101/event/error\'","Topic for subscribing to device 0101010101010101 on event status: \'application/1/device/0101010101010101/event/status\'","Topic for subscribing to device 0101010101010101 on event location: \'application/1/device/0101010101010101/event/location\'","Topic for subscribing to device 0101010101010101 on event txack: \'application/1/device/0101010101010101/event/txack\'","Topic for subscribing to device 0101010101010101 on all events: \'application/1/device/0101010101010101/event/+\'"]}}}',
   getDeviceProfile:
-    '{"parameters":{"id":"709bf04f-79de-4752-b94a-2810d9c3f662"},"answer":{"mediaType":"application/json","value":{"deviceProfile":{"id":"709bf04f-79de-4752-b94a-2810d9c3f662","organizationID":"1","name":"fresh-85","description":"","vendor":"","model":"","firmwareVersion":"","region":"","deviceClass":"","payloadCodec":"","expectedIntervalSeconds":0,"batteryLimitPercent":null,"marginLimitDb":null,"fPortRules":[],"source":null,"tags":{},"variables":{},"codecVersion":1,"createdAt":"2026-01-15T12:02:48.000Z","updatedAt":"2026-01-15T12:02:48.000Z","payloadDecoderScript":"","payloadEncoderScript":"","testVectors":[]},"deviceCount":0}}}',
+    '{"parameters":{"id":"94264197-1e9d-4130-af85-f1a811d63432"},"answer":{"mediaType":"application/json","value":{"deviceProfile":{"id":"94264197-1e9d-4130-af85-f1a811d63432","organizationID":"1","name":"fresh-85","description":"","vendor":"","model":"","firmwareVersion":"","region":"","deviceClass":"","payloadCodec":"","expectedIntervalSeconds":0,"batteryLimitPercent":null,"marginLimitDb":null,"fPortRules":[],"source":null,"tags":{},"variables":{},"codecVersion":1,"createdAt":"2026-01-15T12:02:48.000Z","updatedAt":"2026-01-15T12:02:48.000Z","payloadDecoderScript":"","payloadEncoderScript":"","testVectors":[]},"deviceCount":0}}}',
   getEventSchema:
     '{"parameters":{"family":"a","file":"up.json"},"answer":{"mediaType":"application/json","value":{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://localhost:8443/api/schemas/v1/events/a/up.json","title":"UpEventA","description":"A device has sent data.","type":"object"}}}',
   getLiveness: '{"answer":{"mediaType":"application/json","value":{"live":true}}}',
@@ -123,7 +123,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   getProfile:
     '{"answer":{"mediaType":"application/json","value":{"user":{"id":"4","username":"organization-admin@example.org","email":"organization-admin@example.org","isAdmin":false,"isActive":true,"createdAt":"2026-01-15T12:00:00.000Z"},"organizations":[{"organizationID":"1","organizationName":"acme","isAdmin":true,"isDeviceAdmin":false,"isGatewayAdmin":false,"isReadOnly":false}],"is2faEnabled":false}}}',
   getPublicKeys:
-    '{"answer":{"mediaType":"application/json","value":{"keys":[{"kty":"EC","crv":"P-256","x":"AcRz9ISixbmpHWbJ2KAmvEOqRhuZcNPpTNZJnhapLkc","y":"daE66jKRUtvSwrQgMcOZuVM-g2EkYKCirvVwSfAMYVk","kid":"W6Flkid3UtiGw2Eobj92bZw9gmXwvl0Fzr6TZpiwePY","alg":"ES256","use":"sig"}]}}}',
+    '{"answer":{"mediaType":"application/json","value":{"keys":[{"kty":"EC","crv":"P-256","x":"kxzck4XFZC5XW-dWiS6QN4ftYJI6DLEp3VylGmV89XQ","y":"WDEAtw0W4wnFgfp9HTkNiWVJA77GHTYrll_BEtzfG-o","kid":"aEGQt0_C2Xx-ofNoSXfcD4t6xCsWk1_8pvReIHXWfzc","alg":"ES256","use":"sig"}]}}}',
   getReadiness: '{"answer":{"mediaType":"application/json","value":{"live":true,"ready":true}}}',
   getSchemaIndex:
     '{"answer":{"mediaType":"application/json","value":{"version":"v1","schemas":[{"title":"UpEventA","description":"A device has sent data.","direction":"received","schema":"https://localhost:8443/api/schemas/v1/events/a/up.json","sample":"https://localhost:8443/api/schemas/v1/events/a/up.sample.json"}]}}}',
@@ -133,13 +133,13 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   getUser:
     '{"parameters":{"id":"12"},"answer":{"mediaType":"application/json","value":{"user":{"id":"12","username":"fresh-48@example.org","email":"fresh-48@example.org","isAdmin":false,"isActive":true,"note":""},"is2faEnabled":false,"createdAt":"2026-01-15T12:01:34.000Z","updatedAt":"2026-01-15T12:01:34.000Z"}}}',
   getWebhook:
-    '{"parameters":{"id":"1","webhookId":"ca85426f-ca51-4513-b542-c09786d91cd7"},"answer":{"mediaType":"application/json","value":{"webhook":{"id":"ca85426f-ca51-4513-b542-c09786d91cd7","name":"Billing","url":"https://billing.example.org/events","headerNames":[],"concurrency":1,"timeoutSeconds":10,"giveUpSeconds":60,"onRefused":"pause","acceptsCommands":false,"pausedAt":null,"pauseCode":"","pauseReason":"","secretsInForce":1,"createdAt":"2026-01-15T12:02:28.000Z","updatedAt":"2026-01-15T12:02:28.000Z"},"standing":{"state":"running","waitingEvents":0,"isAtTail":true,"requestsUnderWay":0,"deliveredAt":"2026-01-15T12:02:28.000Z","failingSince":null,"nextTryAt":null,"missedAtMost":0,"eventsDelivered":1,"eventsSkipped":0}}}}',
+    '{"parameters":{"id":"1","webhookId":"e110b483-e6a5-4ff6-ac45-96b5ea8b8556"},"answer":{"mediaType":"application/json","value":{"webhook":{"id":"e110b483-e6a5-4ff6-ac45-96b5ea8b8556","name":"Billing","url":"https://billing.example.org/events","headerNames":[],"concurrency":1,"timeoutSeconds":10,"giveUpSeconds":60,"onRefused":"pause","acceptsCommands":false,"pausedAt":null,"pauseCode":"","pauseReason":"","secretsInForce":1,"createdAt":"2026-01-15T12:02:28.000Z","updatedAt":"2026-01-15T12:02:28.000Z"},"standing":{"state":"running","waitingEvents":0,"isAtTail":true,"requestsUnderWay":0,"deliveredAt":"2026-01-15T12:02:28.000Z","failingSince":null,"nextTryAt":null,"missedAtMost":0,"eventsDelivered":1,"eventsSkipped":0}}}}',
   getWellKnownPublicKeys:
-    '{"answer":{"mediaType":"application/json","value":{"keys":[{"kty":"EC","crv":"P-256","x":"AcRz9ISixbmpHWbJ2KAmvEOqRhuZcNPpTNZJnhapLkc","y":"daE66jKRUtvSwrQgMcOZuVM-g2EkYKCirvVwSfAMYVk","kid":"W6Flkid3UtiGw2Eobj92bZw9gmXwvl0Fzr6TZpiwePY","alg":"ES256","use":"sig"}]}}}',
+    '{"answer":{"mediaType":"application/json","value":{"keys":[{"kty":"EC","crv":"P-256","x":"kxzck4XFZC5XW-dWiS6QN4ftYJI6DLEp3VylGmV89XQ","y":"WDEAtw0W4wnFgfp9HTkNiWVJA77GHTYrll_BEtzfG-o","kid":"aEGQt0_C2Xx-ofNoSXfcD4t6xCsWk1_8pvReIHXWfzc","alg":"ES256","use":"sig"}]}}}',
   handOverApiKey:
-    '{"parameters":{"id":"1","keyId":"wGpybIpJnzD2"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","keyId":"AGbqdYyVk7kZ"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
   handOverDeploymentApiKey:
-    '{"parameters":{"keyId":"4Wv1de3y7ehb"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"keyId":"aarcarDtAPuS"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
   importDevices:
     '{"parameters":{"applicationID":"1"},"request":{"mediaType":"text/csv","value":"devEUI,name\\na000000000000041,imported 65\\n"},"answer":{"mediaType":"application/json","value":{"dryRun":false,"isComplete":true,"stopped":"","totalCount":"1","createdCount":"1","refusedCount":"0","unknownColumns":[],"errors":[]}}}',
   keepConsoleSession: '{"answer":{"mediaType":"application/json","value":{}}}',
@@ -150,9 +150,9 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   listApplications:
     '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"id":"1","name":"meters","description":"meters of the test","organizationID":"1","serviceProfileID":"profile-1","serviceProfileName":"Profile 1"}]}}}',
   listAuditEntries:
-    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"84","result":[{"id":"123","at":"2026-01-15T12:03:34.000Z","actor":"user","actorUserID":"6","actorName":"global-admin@example.org","actorApiKeyID":"","action":"registration_rule.removed","subject":"188da24f-f6a7-4fe6-bbb5-f4816cadb968","organizationID":"1","detail":{}}]}}}',
+    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"84","result":[{"id":"123","at":"2026-01-15T12:03:34.000Z","actor":"user","actorUserID":"6","actorName":"global-admin@example.org","actorApiKeyID":"","action":"registration_rule.removed","subject":"215dd5cc-7068-429b-a1b6-b424cba7e184","organizationID":"1","detail":{}}]}}}',
   listBrokerTokens:
-    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"2","result":[{"id":"b95becdb-26ae-453b-aac2-42cf2076cae6","userID":"4","apiKeyID":"","organizationID":"1","issuedAt":"2026-01-15T12:00:50.000Z","expiresAt":"2026-01-15T12:01:50.000Z","lastUsedAt":null,"scope":null,"connections":0,"lastRefusal":null},{"id":"49289569-ae95-484c-b18f-138b0d7f6543","userID":"2","apiKeyID":"","organizationID":"1","issuedAt":"2026-01-15T12:00:00.000Z","expiresAt":"2026-01-16T12:00:00.000Z","lastUsedAt":null,"scope":null,"connections":0,"lastRefusal":null}]}}}',
+    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"2","result":[{"id":"dd089210-d579-44ef-993e-424fed270188","userID":"4","apiKeyID":"","organizationID":"1","issuedAt":"2026-01-15T12:00:50.000Z","expiresAt":"2026-01-15T12:01:50.000Z","lastUsedAt":null,"scope":null,"connections":0,"lastRefusal":null},{"id":"7583fe9a-8c79-4a09-ab0b-83d997a4b5af","userID":"2","apiKeyID":"","organizationID":"1","issuedAt":"2026-01-15T12:00:00.000Z","expiresAt":"2026-01-16T12:00:00.000Z","lastUsedAt":null,"scope":null,"connections":0,"lastRefusal":null}]}}}',
   listCommands:
     '{"parameters":{"devEui":"a000000000000045"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","deviceQueueItems":[]}}}',
   listConnections:
@@ -163,7 +163,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   listDeviceEvents:
     '{"parameters":{"devEui":"0101010101010101"},"answer":{"mediaType":"application/x-ndjson","value":{"id":"37-5021","time":"2026-01-15T12:00:00.000Z","applicationID":"1","devEUI":"0101010101010101","kind":"status","qos":1,"event":{"applicationID":"5","applicationName":"meters","deviceName":"Meter 1","devEUI":"0102030405060708","margin":10,"externalPowerSource":false,"batteryLevel":78.74,"batteryLevelUnavailable":false,"tags":{"valley":"north"}}}}}',
   listDeviceProfileVersions:
-    '{"parameters":{"id":"29df740f-8157-4f9e-8753-8ccdaf2611b9"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"version":1,"payloadCodec":"","characters":0,"userID":"","apiKeyID":"","createdAt":"2026-01-15T12:02:54.000Z"}]}}}',
+    '{"parameters":{"id":"3ed16f59-64a2-4125-821e-4c115e06d06f"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"version":1,"payloadCodec":"","characters":0,"userID":"","apiKeyID":"","createdAt":"2026-01-15T12:02:54.000Z"}]}}}',
   listDeviceProfiles:
     '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   listDevices:
@@ -173,23 +173,23 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   listMembers:
     '{"parameters":{"id":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"4","result":[{"userID":"3","username":"device-admin@example.org","email":"device-admin@example.org","isAdmin":false,"isDeviceAdmin":true,"isGatewayAdmin":false,"isReadOnly":false,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"userID":"2","username":"member@example.org","email":"member@example.org","isAdmin":false,"isDeviceAdmin":false,"isGatewayAdmin":false,"isReadOnly":false,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"userID":"4","username":"organization-admin@example.org","email":"organization-admin@example.org","isAdmin":true,"isDeviceAdmin":false,"isGatewayAdmin":false,"isReadOnly":false,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"userID":"1","username":"reader@example.org","email":"reader@example.org","isAdmin":false,"isDeviceAdmin":false,"isGatewayAdmin":false,"isReadOnly":true,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"}]}}}',
   listMetricsTokens:
-    '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"id":"48f3ac39-7c8d-44fc-92bc-0a9693ff2687","name":"of /metrics","createdAt":"2026-01-15T12:00:22.000Z","lastUsedAt":"2026-01-15T12:00:22.000Z"}]}}}',
+    '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"id":"2586d774-9ecc-49f8-a573-4847aa02c181","name":"of /metrics","createdAt":"2026-01-15T12:00:22.000Z","lastUsedAt":"2026-01-15T12:00:22.000Z"}]}}}',
   listNetworkServers:
     '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"name":"main","kind":"chirpstack-grpc","url":"http://chirpstack:8080","isOfFile":false,"createdAt":"2026-01-15T12:00:00.000Z"}]}}}',
   listOrganizations:
     '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"id":"1","name":"acme","displayName":"Acme Metering","canHaveGateways":true,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"}]}}}',
   listRefusals:
-    '{"parameters":{"organizationID":"1","tokenID":"49289569-ae95-484c-b18f-138b0d7f6543"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
+    '{"parameters":{"organizationID":"1","tokenID":"7583fe9a-8c79-4a09-ab0b-83d997a4b5af"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   listRegistrationRules:
     '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   listServiceCredentials:
-    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"2","result":[{"id":"b3f574d1-4c76-4ba2-ab16-97b89460f644","name":"of /api/network-servers/chirpstack/events","userName":"network-server-b3f574d1-4c76-4ba2-ab16-97b89460f644","organizationID":"1","createdAt":"2026-01-15T12:03:00.000Z"},{"id":"f0619019-4da9-4155-af03-3114c3686f37","name":"of /api/network-servers/the-things-stack/events","userName":"network-server-f0619019-4da9-4155-af03-3114c3686f37","organizationID":"1","createdAt":"2026-01-15T12:03:02.000Z"}]}}}',
+    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"2","result":[{"id":"fc0221fb-619e-4c7c-bdb2-1e139fc81981","name":"of /api/network-servers/chirpstack/events","userName":"network-server-fc0221fb-619e-4c7c-bdb2-1e139fc81981","organizationID":"1","createdAt":"2026-01-15T12:03:00.000Z"},{"id":"95888948-8e2c-4389-ad95-6fe2bd4a8d12","name":"of /api/network-servers/the-things-stack/events","userName":"network-server-95888948-8e2c-4389-ad95-6fe2bd4a8d12","organizationID":"1","createdAt":"2026-01-15T12:03:02.000Z"}]}}}',
   listUnknownDevices:
     '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   listUsers:
     '{"answer":{"mediaType":"application/json","value":{"totalCount":"10","result":[{"id":"3","username":"device-admin@example.org","email":"device-admin@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"id":"7","username":"fresh-42@example.org","email":"fresh-42@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:01:22.000Z","updatedAt":"2026-01-15T12:01:22.000Z"},{"id":"8","username":"fresh-43@example.org","email":"fresh-43@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:01:24.000Z","updatedAt":"2026-01-15T12:01:24.000Z"},{"id":"9","username":"fresh-44@example.org","email":"fresh-44@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:01:26.000Z","updatedAt":"2026-01-15T12:01:26.000Z"},{"id":"10","username":"fresh-45@example.org","email":"fresh-45@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:01:28.000Z","updatedAt":"2026-01-15T12:01:28.000Z"},{"id":"6","username":"global-admin@example.org","email":"global-admin@example.org","isAdmin":true,"isActive":true,"note":"","createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"id":"2","username":"member@example.org","email":"member@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"id":"4","username":"organization-admin@example.org","email":"organization-admin@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:36.000Z"}]}}}',
   listWebhookDeliveries:
-    '{"parameters":{"id":"1","webhookId":"06eba43e-0262-4519-8bfa-7cd73bba7d15"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"time":"2026-01-15T12:02:42.000Z","outcome":"delivered","webhookId":"1-1","events":1,"devEui":"0101010101010101","kind":"up","tries":1,"status":204,"durationMs":7,"code":"","reason":"","answer":"","command":null}]}}}',
+    '{"parameters":{"id":"1","webhookId":"de1489ca-417b-45ff-b1d5-b726c4d1a065"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"time":"2026-01-15T12:02:42.000Z","outcome":"delivered","webhookId":"1-1","events":1,"devEui":"0101010101010101","kind":"up","tries":1,"status":204,"durationMs":7,"code":"","reason":"","answer":"","command":null}]}}}',
   listWebhooks:
     '{"parameters":{"id":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   login:
@@ -198,7 +198,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
     '{"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"jwt":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl","is2faRequired":false}}}',
   makeBackup: '{"answer":{"mediaType":"application/octet-stream","value":"the backup"}}',
   pauseWebhook:
-    '{"parameters":{"id":"1","webhookId":"83375160-ffd0-4fa1-afaa-6dd3e3694a91"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","webhookId":"00a70561-e459-4b09-8b5b-e3cc777f44e1"},"answer":{"mediaType":"application/json","value":{}}}',
   postChirpStackEvent:
     '{"parameters":{"event":"up"},"request":{"mediaType":"application/json","value":{"devEUI":"0101010101010101"}},"answer":{"mediaType":"application/json","value":{}}}',
   postTheThingsStackEvent:
@@ -210,51 +210,51 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
     '{"request":{"mediaType":"application/json","value":{"regenerate":true}},"answer":{"mediaType":"application/json","value":{"recoveryCode":["01234-abcde","56789-fghij"]}}}',
   resetSecondFactor: '{"parameters":{"id":"16"},"answer":{"mediaType":"application/json","value":{}}}',
   restoreDeviceProfileVersion:
-    '{"parameters":{"id":"dae27915-aeb7-4e4c-86ac-4ab136adb29b"},"request":{"mediaType":"application/json","value":{"version":1}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"be2fb011-b098-4296-ba03-2778ea674978"},"request":{"mediaType":"application/json","value":{"version":1}},"answer":{"mediaType":"application/json","value":{}}}',
   resumeConsoleSession:
     '{"answer":{"mediaType":"application/json","value":{"jwt":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"}}}',
   resumeWebhook:
-    '{"parameters":{"id":"1","webhookId":"e02f8bcb-c84f-41cf-84ad-cb9038e0ffbe"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
-  revokeApiKey: '{"parameters":{"id":"1","keyId":"lS935DdB7ApR"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","webhookId":"ead0fae4-aba8-489c-a662-e42d5751dcbb"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
+  revokeApiKey: '{"parameters":{"id":"1","keyId":"zAfWQ24MwpBm"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeBrokerToken:
-    '{"parameters":{"id":"340a029e-6b44-4de6-b4c3-323a03269828"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"fa118fee-9f39-44ec-8b74-4c11921ae602"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeDeploymentApiKey:
-    '{"parameters":{"keyId":"srycchnIqySA"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"keyId":"NqdfrF4zfwij"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeMetricsToken:
-    '{"parameters":{"id":"f2234044-4db9-4d7a-b450-e3fa14dfb492"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"c98c415b-e515-4f43-8ba1-fd83afc71de9"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeServiceCredential:
-    '{"parameters":{"id":"6c16efdc-b949-45e0-ae70-c12e621f7209"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"eb6f7a40-8f02-4c06-9cc2-f43e5f13dc89"},"answer":{"mediaType":"application/json","value":{}}}',
   rotateApiKey:
-    '{"parameters":{"id":"1","keyId":"Pps2J2Gpkisb"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"Pps2J2Gpkisb","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"parameters":{"id":"1","keyId":"XU8LlHuMHhL4"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"XU8LlHuMHhL4","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   rotateDeploymentApiKey:
-    '{"parameters":{"keyId":"l2sKbQBx1xRB"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"l2sKbQBx1xRB","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"parameters":{"keyId":"4WHh6eYfGuW6"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"4WHh6eYfGuW6","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   rotateSigningKey:
-    '{"answer":{"mediaType":"application/json","value":{"kid":"oyN5hbU4v8v5mNuUoYD-eMuuF2bhBCZno6fJ-ujp-60"}}}',
+    '{"answer":{"mediaType":"application/json","value":{"kid":"gP7h9Hki9GwpAahml_5tysTjIqFmngC2DPw3OBNLGtA"}}}',
   rotateWebhookSecret:
-    '{"parameters":{"id":"1","webhookId":"e083e384-9ecb-4cef-817f-b5e8a7591f28"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"e083e384-9ecb-4cef-817f-b5e8a7591f28","secret":"JBSWY3DPEHPK3PXP"}}}',
+    '{"parameters":{"id":"1","webhookId":"15b65762-07a6-437c-ae47-2b1083bc4992"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"15b65762-07a6-437c-ae47-2b1083bc4992","secret":"JBSWY3DPEHPK3PXP"}}}',
   sendCommand:
     '{"parameters":{"devEui":"a000000000000046"},"request":{"mediaType":"application/json","value":{"deviceQueueItem":{"confirmed":true,"fPort":10,"data":"AQID","id":"valve-7"}}},"answer":{"mediaType":"application/json","value":{"id":"valve-7","state":"queued","repeated":false}}}',
   setPassword:
     '{"parameters":{"id":"15"},"request":{"mediaType":"application/json","value":{"password":"correct horse battery staple 2"}},"answer":{"mediaType":"application/json","value":{}}}',
   signOutEverywhere: '{"answer":{"mediaType":"application/json","value":{}}}',
   testCodec:
-    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"payloadCodec":"CUSTOM_JS","payloadDecoderScript":"function Decode(fPort, bytes) { return bytes }","payloadEncoderScript":"function Encode(fPort, object) { return [object.a] }","fPort":2,"hex":"0102","object":{"a":7},"variables":{"offset":"1"}}},"answer":{"mediaType":"application/json","value":{"decoded":{"object":[1,2],"warnings":[],"console":[],"error":null,"durationMs":12.01749499999994},"encoded":{"data":"Bw==","hex":"07","fPort":null,"warnings":[],"console":[],"error":null,"durationMs":2.16671000000008}}}}',
+    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"payloadCodec":"CUSTOM_JS","payloadDecoderScript":"function Decode(fPort, bytes) { return bytes }","payloadEncoderScript":"function Encode(fPort, object) { return [object.a] }","fPort":2,"hex":"0102","object":{"a":7},"variables":{"offset":"1"}}},"answer":{"mediaType":"application/json","value":{"decoded":{"object":[1,2],"warnings":[],"console":[],"error":null,"durationMs":13.27937600000007},"encoded":{"data":"Bw==","hex":"07","fPort":null,"warnings":[],"console":[],"error":null,"durationMs":7.5976100000000315}}}}',
   testDeviceProfile:
-    '{"parameters":{"id":"421e6943-91a2-4847-be65-45cf3da7473e"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"outcomes":[]}}}',
+    '{"parameters":{"id":"006af4bb-db6c-4f1e-846e-b60414a96e73"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"outcomes":[]}}}',
   testWebhook:
-    '{"parameters":{"id":"1","webhookId":"a124e9cf-9b7d-48b1-9f55-1144872eea38"},"answer":{"mediaType":"application/json","value":{"time":"2026-01-15T12:02:36.000Z","outcome":"delivered","webhookId":"1-1","events":1,"devEui":"0101010101010101","kind":"up","tries":1,"status":204,"durationMs":7,"code":"","reason":"","answer":"","command":null}}}',
+    '{"parameters":{"id":"1","webhookId":"ed69c6d0-0f13-4dca-9ed4-bd801c5213c1"},"answer":{"mediaType":"application/json","value":{"time":"2026-01-15T12:02:36.000Z","outcome":"delivered","webhookId":"1-1","events":1,"devEui":"0101010101010101","kind":"up","tries":1,"status":204,"durationMs":7,"code":"","reason":"","answer":"","command":null}}}',
   tryNetworkServer:
     '{"request":{"mediaType":"application/json","value":{"networkServer":{"name":"main","url":"http://chirpstack:8080","apiKey":"a-key"}}},"answer":{"mediaType":"application/json","value":{"outcome":"works","answer":"It works.","tenants":[{"id":"52f14cd4-c6f1-4fbd-8f87-4025e1d49242","name":"Valley","applications":2}]}}}',
   updateApiKey:
-    '{"parameters":{"id":"1","keyId":"TZIyJ9amJHb1"},"request":{"mediaType":"application/json","value":{"apiKey":{"rights":["devices.read"]}}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","keyId":"x4Mg1btkmU4o"},"request":{"mediaType":"application/json","value":{"apiKey":{"rights":["devices.read"]}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateApplication:
     '{"parameters":{"id":"5"},"request":{"mediaType":"application/json","value":{"application":{"description":"changed"}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateDeploymentApiKey:
-    '{"parameters":{"keyId":"naM8nbTd94lf"},"request":{"mediaType":"application/json","value":{"apiKey":{"rights":["devices.read"]}}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"keyId":"D8IkjCwqWoY7"},"request":{"mediaType":"application/json","value":{"apiKey":{"rights":["devices.read"]}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateDevice:
     '{"parameters":{"devEui":"a000000000000043"},"request":{"mediaType":"application/json","value":{"device":{"description":"changed"}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateDeviceProfile:
-    '{"parameters":{"id":"7a6a6e38-e202-4e8e-98ea-44e71ffeb614"},"request":{"mediaType":"application/json","value":{"deviceProfile":{"name":"renamed-86"}}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"8c8787aa-eac3-4055-bb95-fbee2af627ca"},"request":{"mediaType":"application/json","value":{"deviceProfile":{"name":"renamed-86"}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateMember:
     '{"parameters":{"id":"1","userId":"9"},"request":{"mediaType":"application/json","value":{"organizationUser":{"isDeviceAdmin":true}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateOrganization:
@@ -264,5 +264,5 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   updateUser:
     '{"parameters":{"id":"13"},"request":{"mediaType":"application/json","value":{"user":{"note":"changed"}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateWebhook:
-    '{"parameters":{"id":"1","webhookId":"4ae9c4d6-a5c2-4b36-a1f3-ece1bb57f8c7"},"request":{"mediaType":"application/json","value":{"webhook":{"name":"Billing","url":"https://billing.example.org/events","concurrency":1}}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","webhookId":"5d897de3-f75c-4bcd-95e3-5b8095681eb2"},"request":{"mediaType":"application/json","value":{"webhook":{"name":"Billing","url":"https://billing.example.org/events","concurrency":1}}},"answer":{"mediaType":"application/json","value":{}}}',
 }

@@ -41,7 +41,7 @@ import { WritableDevice } from './device-fields.ts'
 import { createWriter } from './import-outcomes.ts'
 
 /** The parts of the registry that the registration needs. */
-export type UnknownDeviceRegistry = OwnershipRegistry & Pick<Registry, 'devices'>
+export type UnknownDeviceRegistry = OwnershipRegistry & Pick<Registry, 'devices' | 'serviceCredentials'>
 
 /** Devices that one request registers. The next request takes the others. */
 const MAXIMUM_AT_ONCE = 10_000
@@ -55,6 +55,7 @@ const UnknownDeviceItem = Type.Object(
     networkServer: Type.String({
       description: 'credential:<id> of a service credential, entry:<name> of a network server, or http.',
     }),
+    networkServerName: Type.String({ description: 'The name of the service credential, or of the network server.' }),
     deviceName: Type.String({ description: 'The name at the network server; "" where the event has none.' }),
     networkServerApplicationID: Type.String({ description: 'The network server’s own id of the application.' }),
     networkServerApplicationName: Type.String(),
@@ -123,10 +124,10 @@ const Registered = Type.Object(
 
 /** The routes of devices that are not registered. */
 export function unknownDeviceRoutes(registry: UnknownDeviceRegistry, waiting: WaitingDevices): readonly Route[] {
-  return resource('Devices', [list(waiting), register(registry, waiting), forget(waiting)])
+  return resource('Devices', [list(registry, waiting), register(registry, waiting), forget(waiting)])
 }
 
-function list(waiting: WaitingDevices): Route {
+function list(registry: UnknownDeviceRegistry, waiting: WaitingDevices): Route {
   return route({
     method: 'GET',
     url: '/api/unknown-devices',
@@ -146,7 +147,8 @@ function list(waiting: WaitingDevices): Route {
       const { limit, offset, search } = pageOf(request.query)
       const meant = { owner: organizationId ?? null, filter: { ...filterOf(request.query), search } }
       const { missing, ...page } = await waiting.page(meant, offset, limit)
-      return { ...written(page, itemOf), ...missingNodes(missing) }
+      const serverNames = await serverNamesOf(registry, page.items)
+      return { ...written(page, (device) => itemOf(device, serverNames)), ...missingNodes(missing) }
     },
   })
 }
@@ -229,12 +231,28 @@ function filterOf(query: Static<typeof FilterSchema>): UnknownDeviceFilter {
   }
 }
 
-function itemOf(device: WaitingDevice): Static<typeof UnknownDeviceItem> {
+/** The names of the network servers that brought the devices. */
+async function serverNamesOf(
+  { serviceCredentials }: UnknownDeviceRegistry,
+  devices: readonly WaitingDevice[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>()
+  for (const networkServer of new Set(devices.map((device) => device.networkServer))) {
+    const [, kind, of = ''] = /^(credential|entry):(.*)$/s.exec(networkServer) ?? []
+    if (kind === 'entry') names.set(networkServer, of)
+    const credential = kind === 'credential' ? await serviceCredentials.get(of) : undefined
+    if (credential !== undefined) names.set(networkServer, credential.name)
+  }
+  return names
+}
+
+function itemOf(device: WaitingDevice, serverNames: ReadonlyMap<string, string>): Static<typeof UnknownDeviceItem> {
   const { devEui, organizationId, networkServer, names, eventCount, bytes, firstAtMs, lastAtMs } = device
   return {
     devEUI: devEui,
     organizationID: organizationId ?? '',
     networkServer,
+    networkServerName: serverNames.get(networkServer) ?? networkServer,
     deviceName: names.deviceName,
     networkServerApplicationID: names.applicationId,
     networkServerApplicationName: names.applicationName,
