@@ -294,7 +294,10 @@ async function openDatabase(
     const opened = new RegistryFile(file, health)
     db = new Kysely<Schema>({ dialect: createSqliteDialect(opened, health) })
     if (file !== ':memory:') opened.check()
-    await migrate(db, clock.now())
+    const save = (version: number): void => {
+      if (file !== ':memory:') opened.saveAs(`${file}.schema-${version}`)
+    }
+    await migrate(db, clock.now(), undefined, undefined, save)
     return { db, opened }
   } catch (error) {
     await db?.destroy()

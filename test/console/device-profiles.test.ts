@@ -63,6 +63,11 @@ test('a profile is made, tested, saved against its vector by force, taken back, 
   await page.getByRole('heading', { name: 'Level sensor' }).waitFor()
 
   await page.getByLabel('Vendor').fill('Acme')
+  const decoded = page.getByRole('textbox', { name: 'FPorts that are decoded' })
+  await decoded.fill('1, 300')
+  await page.getByText('FPorts are numbers from 1 to 255, like 1, 5-8.').waitFor()
+  await decoded.fill('3, 1-2')
+  await page.getByRole('textbox', { name: 'FPorts that are not' }).fill('10')
   await page.getByText('JavaScript', { exact: true }).click()
   const decoder = page.getByRole('textbox', { name: 'Decoder script' })
   await decoder.fill(DOUBLING)
@@ -90,6 +95,8 @@ test('a profile is made, tested, saved against its vector by force, taken back, 
   await page.getByText(/Version 4/).waitFor()
   assert.equal(await decoder.inputValue(), DOUBLING)
   assert.equal(await page.getByLabel('Vendor').inputValue(), 'Acme')
+  assert.equal(await decoded.inputValue(), '1-3')
+  assert.equal(await page.getByRole('textbox', { name: 'FPorts that are not' }).inputValue(), '10')
 
   const [device] = world.devices
   assert.ok(device)

@@ -36,6 +36,21 @@ export interface DeviceProfileFields extends Codec {
   readonly tags: Readonly<Record<string, string>>
   readonly variables: Readonly<Record<string, string>>
   readonly testVectors: readonly unknown[]
+  readonly fPortRules: readonly FPortRule[]
+}
+
+/** Whether uplinks on an FPort are decoded, or go on as they came. */
+export interface FPortRule {
+  readonly fPort: number
+  readonly use: 'DECODE' | 'PASS'
+}
+
+/** The collection that a profile comes from. */
+export interface ProfileSource {
+  readonly name: string
+  readonly licence: string
+  readonly url: string
+  readonly version: string
 }
 
 /** A profile by itself. */
@@ -45,6 +60,8 @@ export interface DeviceProfileDetail {
     readonly organizationID: string
     readonly codecVersion: number
     readonly updatedAt: string
+    /** Null for a profile that was written here. */
+    readonly source: ProfileSource | null
   }
   readonly deviceCount: number
 }

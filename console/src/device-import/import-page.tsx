@@ -75,8 +75,9 @@ export function ImportPage(): ReactElement {
       >
         <CodeBlock title="devices.csv" text={EXAMPLE} />
         <Text size="sm" c="dimmed" mt="sm">
-          Other columns: applicationID, deviceProfileName, isDisabled, and any number of tag:… and variable:… columns. A
-          DevEUI may be written with “-”, “:”, “.” or blanks. At most 500,000 rows and 64 MiB.
+          Other columns: applicationID, profile (the name of a device profile), deviceProfileName, isDisabled, and any
+          number of tag:… and variable:… columns. A DevEUI may be written with “-”, “:”, “.” or blanks. At most 500,000
+          rows and 64 MiB.
         </Text>
       </Panel>
     </Page>

@@ -1,11 +1,11 @@
 /** A device profile in fields, beside its test vectors and versions. */
-import { Badge, Button, Group, SimpleGrid, Stack } from '@mantine/core'
+import { Badge, Button, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ReactElement } from 'react'
 import { DEVICE_PROFILE, DEVICE_PROFILES_PATH, saveDeviceProfile, testDeviceProfile } from '../api/device-profiles.ts'
-import type { DeviceProfileDetail } from '../api/device-profiles.ts'
+import type { DeviceProfileDetail, ProfileSource } from '../api/device-profiles.ts'
 import { ApiFailure } from '../api/request.ts'
 import { CodecFields, faultOf } from '../codecs/codec-fields.tsx'
 import type { Fault } from '../codecs/test-bench.tsx'
@@ -14,7 +14,7 @@ import { Panel } from '../shell/panel.tsx'
 import { useUnsavedChanges } from '../shell/unsaved-changes.tsx'
 import { ForceButton } from './force-button.tsx'
 import { draftOf, fieldsOf } from './profile-draft.ts'
-import type { ProfileDraft } from './profile-draft.ts'
+import type { DraftResult, ProfileDraft } from './profile-draft.ts'
 import { ProfileFields } from './profile-fields.tsx'
 import { VectorsPanel } from './vectors-panel.tsx'
 import { VersionsPanel } from './versions-panel.tsx'
@@ -55,7 +55,8 @@ export function ProfileEditor({ saved }: ProfileEditorProps): ReactElement {
     <SimpleGrid cols={{ base: 1, lg: 2 }}>
       <Panel title="Profile" aside={isChanged ? <NotSaved /> : undefined}>
         <Stack>
-          <ProfileFields draft={draft} onChange={change} />
+          {saved.source === null ? null : <Source source={saved.source} />}
+          <ProfileFields draft={draft} onChange={change} portFault={faultIn(read, 'ports')} />
           <CodecFields codec={draft} fault={fault} shown={shown} onShow={setShown} onChange={change} />
           <Failure error={saving.error} />
           <ForceButton label="Save all the same" error={saving.error} onForce={() => save(true)} />
@@ -76,7 +77,7 @@ export function ProfileEditor({ saved }: ProfileEditorProps): ReactElement {
       <Stack>
         <VectorsPanel
           text={draft.vectors}
-          fault={read.ok ? undefined : read.message}
+          fault={faultIn(read, 'vectors')}
           onChange={(vectors) => change({ vectors })}
           onRun={() => (read.ok ? testing.mutate(read.fields) : undefined)}
           isRunning={testing.isPending}
@@ -86,6 +87,21 @@ export function ProfileEditor({ saved }: ProfileEditorProps): ReactElement {
         <VersionsPanel profileId={saved.id} newest={saved.codecVersion} isChanged={isChanged} />
       </Stack>
     </SimpleGrid>
+  )
+}
+
+function faultIn(read: DraftResult, part: 'vectors' | 'ports'): string | undefined {
+  return read.ok || read.of !== part ? undefined : read.message
+}
+
+/** The collection that the profile comes from. */
+function Source({ source: { name, licence, url, version } }: { readonly source: ProfileSource }): ReactElement {
+  const parts = [name, version, licence].filter((part) => part !== '')
+  return (
+    <Text size="sm" c="dimmed" className="breakable">
+      From {parts.join(' · ')}
+      {url === '' ? '' : ` (${url})`}
+    </Text>
   )
 }
 

@@ -6,7 +6,14 @@ import type { ProfileDraft } from './profile-draft.ts'
 interface ProfileFieldsProps {
   readonly draft: ProfileDraft
   readonly onChange: (part: Partial<ProfileDraft>) => void
+  /** The fault of the FPorts. */
+  readonly portFault: string | undefined
 }
+
+const PORTS = [
+  { member: 'decodedPorts', label: 'FPorts that are decoded', description: 'Like 1, 5-8. Empty: all others.' },
+  { member: 'passedPorts', label: 'FPorts that are not', description: 'Their uplinks go on as they came.' },
+] as const
 
 const LINES = [
   ['vendor', 'Vendor'],
@@ -22,7 +29,7 @@ const LIMITS = [
 ] as const
 
 /** The fields of a profile, without its codec. */
-export function ProfileFields({ draft, onChange }: ProfileFieldsProps): ReactElement {
+export function ProfileFields({ draft, onChange, portFault }: ProfileFieldsProps): ReactElement {
   return (
     <>
       <TextInput
@@ -71,6 +78,7 @@ export function ProfileFields({ draft, onChange }: ProfileFieldsProps): ReactEle
             onChange={(value) => onChange({ [member]: limitOf(value) })}
           />
         ))}
+        <Ports draft={draft} onChange={onChange} portFault={portFault} />
       </SimpleGrid>
       <PairsInput
         label="Tags"
@@ -86,6 +94,26 @@ export function ProfileFields({ draft, onChange }: ProfileFieldsProps): ReactEle
         pairs={draft.variables}
         onChange={(variables) => onChange({ variables })}
       />
+    </>
+  )
+}
+
+function Ports({ draft, onChange, portFault }: ProfileFieldsProps): ReactElement {
+  return (
+    <>
+      {PORTS.map(({ member, label, description }) => (
+        <TextInput
+          key={member}
+          label={label}
+          description={description}
+          value={draft[member]}
+          onChange={(event) => onChange({ [member]: event.currentTarget.value })}
+          error={draft[member].trim() === '' ? undefined : portFault}
+          autoComplete="off"
+          spellCheck={false}
+          maxLength={1000}
+        />
+      ))}
     </>
   )
 }

@@ -65,7 +65,7 @@ export function addImportCommand(program: Command, terminal: Terminal): void {
     .addHelpText(
       'after',
       `
-Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and any number of
+Columns: devEUI, name, description, applicationID, profile, deviceProfileID, deviceProfileName, isDisabled, and any number of
 tag:<name> and variable:<name>. In JSON lines, tags and variables are objects. Other columns are reported, and not
 imported. The separator of a table may be a comma, a semicolon or a tab. A DevEUI may have - or : between its digits.
 Each row is created or refused by itself. Refused rows are listed with their line, and the exit code is 1.

@@ -12,6 +12,7 @@ const COLUMN_OF: ReadonlyMap<string, string> = new Map([
   ['applicationid', 'applicationID'],
   ['deviceprofileid', 'deviceProfileID'],
   ['deviceprofilename', 'deviceProfileName'],
+  ['profile', 'profile'],
   ['isdisabled', 'isDisabled'],
 ])
 

@@ -7,7 +7,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { afterEach, beforeEach, test } from 'node:test'
 import { openTestDeployment } from '../broker-access/deployment.testing.ts'
+import { NO_PROFILE } from '../../identity/devices/device-profile.testing.ts'
 import type { Person, TestDeployment } from '../broker-access/deployment.testing.ts'
+
+const ACTOR = { userId: null }
 
 let deployment: TestDeployment
 
@@ -69,6 +72,28 @@ test('CSV becomes devices, with tags and variables, in the spellings of spreadsh
   const second = await deployment.registry.devices.get('aa00000000000002')
   assert.equal(second?.name, 'aa00000000000002')
   assert.equal(second?.isDisabled, true)
+})
+
+test('a column names a device profile of the application’s organization by its name', async () => {
+  const { registry, organizationId } = deployment
+  const made = await registry.deviceProfiles.create(organizationId, { ...NO_PROFILE, name: 'Water meter' }, ACTOR)
+  assert.ok(made.ok)
+  const { report } = await upload(
+    'devEUI,profile,deviceProfileID\n' +
+      `aa00000000000001,water METER,\naa00000000000002,Water,\naa00000000000003,Water meter,other\naa00000000000004,,x\n`,
+  )
+  assert.deepEqual(
+    report.errors.map(({ line, message, reason }) => [line, message, reason]),
+    [
+      [3, 'profile: the organization has no device profile "Water"', 'device_profile_not_found'],
+      [4, 'profile: deviceProfileID names another profile', 'invalid_argument'],
+    ],
+  )
+  assert.equal((await registry.devices.get('aa00000000000001'))?.deviceProfileId, made.value.id)
+  assert.equal((await registry.devices.get('aa00000000000004'))?.deviceProfileId, 'x')
+  const line = '{"devEUI":"aa00000000000005","profile":"Water meter"}'
+  assert.equal((await upload(line, { type: 'application/x-ndjson' })).report.createdCount, '1')
+  assert.equal((await registry.devices.get('aa00000000000005'))?.deviceProfileId, made.value.id)
 })
 
 test('JSON lines become devices, in pieces of any size and with a last line that has no end', async () => {

@@ -123,8 +123,8 @@ export function importRoutes(
       summary: 'Import devices',
       description:
         'CSV (text/csv) with a header line, separated by commas, semicolons or tabs, or JSON lines (application/x-ndjson). ' +
-        'Columns: devEUI, name, description, applicationID, deviceProfileID, deviceProfileName, isDisabled, and tag:x and ' +
-        'variable:x; the report names others. A DevEUI may have blanks, "-", ":" or "." between its digits. ' +
+        'Columns: devEUI, name, description, applicationID, profile, deviceProfileID, deviceProfileName, isDisabled, and tag:x and ' +
+        'variable:x; the report names others. `profile` is the name of a device profile of the organization. A DevEUI may have blanks, "-", ":" or "." between its digits. ' +
         `Every row is created or refused by itself. At most ${MAXIMUM_ROWS} rows and ${MAXIMUM_IMPORT_BYTES} bytes. With dryRun=true nothing is written.`,
       consumes: ['text/csv', 'application/x-ndjson'],
       querystring: Type.Object({

@@ -1,13 +1,15 @@
 /** A row of an import becomes a device to be, or a refusal. */
 import { Type } from 'typebox'
+import type { Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { NewDevice } from '../../identity/devices/device.ts'
+import { PROFILE_BOUNDS } from '../../identity/devices/profile-rules.ts'
 import { readWrittenDevEui } from '../../identity/devices/eui.ts'
+import { foldText } from '../../identity/store/text-rules.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { deviceChanges, WritableDevice } from './device-fields.ts'
-import type { GivenDevice } from './device-fields.ts'
 import { RequestRefused } from '../api/errors.ts'
-import { idText } from '../api/fields.ts'
+import { A_LINE, idText, ruledText } from '../api/fields.ts'
 import { ACCEPTED } from './import-outcomes.ts'
 import type { ImportOutcome } from './import-outcomes.ts'
 import type { ImportRow, UnknownColumn } from './import-rows.ts'
@@ -36,7 +38,11 @@ export type CheckedRow = { readonly line: number; readonly device: NewDevice } |
 /** Checks a row by itself, and against the rows before it. */
 export type RowCheck = (row: ImportRow) => Promise<CheckedRow>
 
-const RowSchema = Type.Object(WritableDevice)
+const RowSchema = Type.Object({
+  ...WritableDevice,
+  profile: Type.Optional(ruledText(PROFILE_BOUNDS.name, 'Name of a device profile of the organization.', A_LINE)),
+})
+type GivenRow = Static<typeof RowSchema>
 const rowCheck = Compile(RowSchema)
 
 /**
@@ -49,8 +55,8 @@ export function createRowCheck(
   defaultApplicationId: string | undefined,
   onUnknownColumn: UnknownColumn,
 ): RowCheck {
-  const permissions = new Map<string, ImportOutcome>()
-  const permission = async (applicationId: string): Promise<ImportOutcome> => {
+  const permissions = new Map<string, Permission>()
+  const permission = async (applicationId: string): Promise<Permission> => {
     const known = permissions.get(applicationId)
     if (known !== undefined) return known
     const asked = await mayCreateIn(registry, viewer, applicationId)
@@ -58,6 +64,7 @@ export function createRowCheck(
     permissions.set(applicationId, asked)
     return asked
   }
+  const profileIdOf = createProfileSearch(registry)
   // Bounded by the rows of an import.
   const lineOf = new Map<string, number>()
   return async (row) => {
@@ -81,16 +88,64 @@ export function createRowCheck(
     if (!allowed.ok) return refuse(devEui, allowed.message, allowed.reason)
     const reached = accepts(() => demandReachedAfter(viewer, { applicationId, devEui, tags: given.tags ?? {} }))
     if (!reached.ok) return refuse(devEui, reached.message, reached.reason)
+    const profile = await profileOf(given, allowed.organizationId, profileIdOf)
+    if (!profile.ok) return refuse(devEui, profile.message, profile.reason)
     const sameAsLine = lineOf.get(devEui)
     if (sameAsLine !== undefined) {
       return refuse(devEui, `line ${sameAsLine} has the same DevEUI`, 'dev_eui_repeated', sameAsLine)
     }
     lineOf.set(devEui, line)
-    return { line, device: { ...deviceChanges(given), devEui, name: given.name ?? devEui, applicationId } }
+    const device = { ...deviceChanges(given), ...profile.changes, devEui, name: given.name ?? devEui, applicationId }
+    return { line, device }
   }
 }
 
-const KNOWN_MEMBERS: ReadonlySet<string> = new Set([...Object.keys(WritableDevice), 'devEUI', 'devEui'])
+/** The permission to create devices in an application, with the application's organization. */
+type Permission = ImportOutcome & { readonly organizationId: string }
+
+type ProfileOfRow =
+  | { readonly ok: true; readonly changes: { readonly deviceProfileId?: string } }
+  | (ImportOutcome & { readonly ok: false })
+
+/** The device profile that a row names; no change where it names none. */
+async function profileOf(
+  { profile, deviceProfileID }: GivenRow,
+  organizationId: string,
+  profileIdOf: (organizationId: string, name: string) => Promise<string | undefined>,
+): Promise<ProfileOfRow> {
+  if (profile === undefined || profile === '') return { ok: true, changes: {} }
+  const id = await profileIdOf(organizationId, profile)
+  if (id === undefined) {
+    const message = `profile: the organization has no device profile "${cutCell(profile)}"`
+    return { ok: false, message, reason: 'device_profile_not_found' }
+  }
+  if (deviceProfileID !== undefined && deviceProfileID !== id) {
+    return { ok: false, message: 'profile: deviceProfileID names another profile', reason: 'invalid_argument' }
+  }
+  return { ok: true, changes: { deviceProfileId: id } }
+}
+
+/** Names of device profiles that are remembered during an import. */
+const MAXIMUM_REMEMBERED_PROFILES = 1000
+
+/** Finds the id of a device profile by its name, in any case. */
+function createProfileSearch(
+  registry: OwnershipRegistry,
+): (organizationId: string, name: string) => Promise<string | undefined> {
+  const ids = new Map<string, string | undefined>()
+  return async (organizationId, name) => {
+    const key = `${organizationId} ${foldText(name)}`
+    if (ids.has(key)) return ids.get(key)
+    const page = { limit: MAXIMUM_REMEMBERED_PROFILES, offset: 0, search: name }
+    const { items } = await registry.deviceProfiles.list(organizationId, page)
+    const id = items.find((profile) => foldText(profile.name) === foldText(name))?.id
+    if (ids.size >= MAXIMUM_REMEMBERED_PROFILES) ids.clear()
+    ids.set(key, id)
+    return id
+  }
+}
+
+const KNOWN_MEMBERS: ReadonlySet<string> = new Set([...Object.keys(RowSchema.properties), 'devEUI', 'devEui'])
 
 /** The members that a device has. The names of other members are reported. */
 function withoutUnknown(members: Readonly<Record<string, unknown>>, onUnknown: UnknownColumn): Record<string, unknown> {
@@ -111,16 +166,16 @@ function devEuiFault(written: string): string {
   return 'devEUI: must be 16 hexadecimal digits'
 }
 
-function isGivenDevice(value: unknown): value is GivenDevice {
+function isGivenDevice(value: unknown): value is GivenRow {
   return rowCheck.Check(value)
 }
 
-async function mayCreateIn(registry: OwnershipRegistry, viewer: Viewer, applicationId: string): Promise<ImportOutcome> {
+async function mayCreateIn(registry: OwnershipRegistry, viewer: Viewer, applicationId: string): Promise<Permission> {
   try {
-    await applicationFor(registry, viewer, applicationId, 'device.write')
-    return ACCEPTED
+    const { organizationId } = await applicationFor(registry, viewer, applicationId, 'device.write')
+    return { ...ACCEPTED, organizationId }
   } catch (error) {
-    return refusalOf(error)
+    return { ...refusalOf(error), organizationId: '' }
   }
 }
 
@@ -133,7 +188,7 @@ function accepts(check: () => void): ImportOutcome {
   }
 }
 
-function refusalOf(error: unknown): ImportOutcome {
+function refusalOf(error: unknown): ImportOutcome & { readonly ok: false } {
   if (error instanceof RequestRefused) return { ok: false, message: error.message, reason: error.reason }
   throw error
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Kysely, sql } from 'kysely'
 import { createAudit } from './audit.ts'
 import { systemClock } from '../../clock.ts'
+import { openRegistry } from '../registry.ts'
 import { allMigrations, migrate } from './migrations.ts'
 import type { Migration } from './migrations.ts'
 import type { Schema } from './schema.ts'
@@ -83,6 +84,31 @@ test('a schema that is newer than this program is not opened', async () => {
     message: /version 7.*newer/,
   })
   await db.destroy()
+})
+
+test('an older registry is copied before the first step, once, and a new one is not', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'fieldgate-migrations-'))
+  context.after(() => rmSync(directory, { recursive: true }))
+  const file = join(directory, 'registry.db')
+  const old = open(file)
+  const before = allMigrations.filter(({ version }) => version <= 13)
+  await migrate(old, 0, before)
+  await sql`insert into organizations values (1, 'one', 'one', 'one', 'one', 'one', 0, 0, null, 0, 0, null)`.execute(
+    old,
+  )
+  await old.destroy()
+  const opening = { file, clock: systemClock }
+  await (await openRegistry(opening)).close()
+  await (await openRegistry(opening)).close()
+  const copies = readdirSync(directory).filter((name) => name.includes('schema'))
+  assert.deepEqual(copies, ['registry.db.schema-13'])
+  const copy = join(directory, 'registry.db.schema-13')
+  assert.equal(statSync(copy).mode & 0o777, 0o600)
+  const saved = open(copy)
+  const { rows } = await sql<{ version: number }>`select max(version) as version from schema_versions`.execute(saved)
+  assert.equal(rows[0]?.version, 13)
+  assert.equal((await sql`select id from organizations`.execute(saved)).rows.length, 1)
+  await saved.destroy()
 })
 
 test('steps that were done are not done again', async () => {

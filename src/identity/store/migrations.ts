@@ -39,18 +39,22 @@ const ofSqlite: MigrationDialect = {
 
 /**
  * Brings the schema up to the newest of `migrations`. Each step is one transaction, together with
- * the note that the step was done: a crash leaves the schema at a whole step. Throws RegistryError
- * `registry_newer` for a schema that this version does not know.
+ * the note that the step was done: a crash leaves the schema at a whole step. `save` keeps a copy
+ * of a registry of an older version before the first step. Throws RegistryError `registry_newer`
+ * for a schema that this version does not know.
  */
 export async function migrate(
   db: Kysely<Schema>,
   nowMs: number,
   migrations: readonly Migration[] = allMigrations,
   dialect: MigrationDialect = ofSqlite,
+  save: (version: number) => void = () => {},
 ): Promise<void> {
   const newest = Math.max(0, ...migrations.map(({ version }) => version))
   // An up-to-date schema needs no write: the disk may be full, or the file damaged.
-  if ((await versionOf(db, dialect)) === newest) return
+  const found = await versionOf(db, dialect)
+  if (found === newest) return
+  if (found !== undefined && found < newest) save(found)
   await db.transaction().execute(async (trx) => {
     await dialect.lock(trx)
     await sql`create table if not exists schema_versions (version integer primary key, applied_at bigint not null)`.execute(

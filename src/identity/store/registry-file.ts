@@ -2,6 +2,7 @@
  * The one connection to the file of a registry. The file is opened so that it can be read on a full
  * disk, and it is watched for damage.
  */
+import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import type { SqliteDatabase, SqliteStatement } from 'kysely'
@@ -99,6 +100,19 @@ export class RegistryFile implements SqliteDatabase {
       other?.close()
     }
     this.#protect()
+  }
+
+  /**
+   * Writes a copy of the whole registry to a new file, which only the service's own user may read.
+   * A file that is there already is left as it is. Throws the errors of SQLite and of the disk.
+   */
+  saveAs(path: string): void {
+    if (existsSync(path)) return
+    const partial = `${path}.partial`
+    rmSync(partial, { force: true })
+    closeSync(openSync(partial, 'wx', 0o600))
+    this.#database.prepare('vacuum into ?').run(partial)
+    renameSync(partial, path)
   }
 
   /** Forbids changes of a damaged file: a write could spread the damage. */
