@@ -104,6 +104,21 @@ describe('a command', () => {
     assert.equal(await codeOf(unheard.acknowledged), 'command_not_acknowledged')
   })
 
+  it('that a program sends again after a restart tells the fate that it has already', async () => {
+    const place = await world.place()
+    await listen(place)
+    const input = { id: 'close-61-0', fPort: 10, data: 'AQI=', confirmed: true }
+    const before = fieldgate.device(place.device, place).send(input)
+    const queueItemId = await nextQueueItem()
+    const deviceInfo = { applicationId: place.application, devEui: place.device }
+    await place.publish('txack', { deviceInfo, queueItemId })
+    await place.publish('ack', { deviceInfo, queueItemId, acknowledged: true })
+    await within(before.acknowledged, 'acknowledged')
+    const again = fieldgate.device(place.device, place).send(input)
+    await within(again.accepted, 'accepted')
+    await within(again.acknowledged, 'acknowledged')
+  })
+
   it('to a device of another organization is refused like one to an unknown device', async () => {
     const elsewhere = await world.administration.organization()
     const foreign = await world.administration.device(await world.administration.application(elsewhere))

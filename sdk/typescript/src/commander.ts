@@ -150,8 +150,8 @@ export class Commander {
     if (open === undefined) return
     const { command } = open
     if (kind === 'response') {
-      if (body['accepted'] === true) command.noteAccepted(body['repeated'] === true)
-      else this.#fail(command, errorOf(command, code, body['error']))
+      if (body['accepted'] !== true) this.#fail(command, errorOf(command, code, body['error']))
+      else this.#accepted(open, body['repeated'] === true)
       return
     }
     if (kind === 'txack') command.noteSent()
@@ -159,6 +159,12 @@ export class Commander {
     else if (kind === 'ack') this.#fail(command, errorOf(command, 'command_not_acknowledged', undefined))
     else if (kind === 'error' || kind === 'log') this.#bad(open, code, body['error'] ?? body['description'])
     if (command.isOver) this.#forget(command)
+  }
+
+  #accepted(open: Open, isRepeated: boolean): void {
+    open.command.noteAccepted(isRepeated)
+    // Events about a command that the service has had for some time may be over.
+    if (isRepeated) void this.#reconcile(open)
   }
 
   /** An event of the network server may tell of a fault that does not end the command. */
