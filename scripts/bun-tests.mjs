@@ -21,13 +21,16 @@ import { join } from 'node:path'
  * @property {import('../bin/runtime.mjs').Runtime} bun
  * @property {NodeJS.ProcessEnv} environment
  * @property {(file: string) => boolean} [mostlyWaits] True for a file that hardly uses the processor: one of these runs beside
- *   two of the others. The default is false.
+ *   three of the others. The default is false.
  * @property {(result: FileResult) => void} [onResult] Called after each file.
  * @property {number} [fileMs] The time limit of a file; the default is 5 minutes.
  */
 
-/** Files that run at the same time, beside one that mostly waits. */
-const CONCURRENCY = 2
+/**
+ * Files that run at the same time, beside one that mostly waits. Tests wait for half of their time,
+ * so three of them keep two processors busy.
+ */
+const CONCURRENCY = 3
 /** The time limit of a test. */
 const TEST_MS = 120_000
 /** The time limit of a file, whose process is killed at its end. */
@@ -40,7 +43,7 @@ const MAXIMUM_LINES = 200
 const MAXIMUM_LINE = 500
 
 /**
- * Runs the files in their order: two at a time, and beside them one that mostly waits. Resolves with
+ * Runs the files in their order: three at a time, and beside them one that mostly waits. Resolves with
  * all results when all have ended.
  * @param {readonly string[]} files
  * @param {BunTests} options

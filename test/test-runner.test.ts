@@ -77,13 +77,13 @@ test('a process that a test leaves behind does not hold the runner up', async ()
   assert.deepEqual({ passed, failed }, { passed: 1, failed: 0 })
 })
 
-/** A test that ends when the tests b1, b2 and w1 have begun. */
+/** A test that ends when the tests b1, b2, b3 and w1 have begun. */
 function meeting(name: string): string {
   return `
     import { existsSync, watch, writeFileSync } from 'node:fs'
     import { test } from 'node:test'
     test('x', async () => {
-      const all = () => ['b1', 'b2', 'w1'].every((name) => existsSync(name))
+      const all = () => ['b1', 'b2', 'b3', 'w1'].every((name) => existsSync(name))
       const { promise, resolve } = Promise.withResolvers()
       const watcher = watch('.', () => all() && resolve())
       writeFileSync('${name}', '')
@@ -92,9 +92,9 @@ function meeting(name: string): string {
     })`
 }
 
-test('a file that mostly waits runs beside two others, and every file runs once', async () => {
+test('a file that mostly waits runs beside three others, and every file runs once', async () => {
   const bun = chooseRuntime(root, 'bun')
-  const names = ['b1', 'b2', 'b3', 'w1', 'w2']
+  const names = ['b1', 'b2', 'b3', 'b4', 'w1', 'w2']
   const files = names.map((name) => `${name}.test.ts`)
   for (const [index, file] of files.entries()) writeFileSync(join(folder, file), meeting(names[index] ?? ''))
   const environment = { PATH: process.env['PATH'] }
