@@ -157,6 +157,15 @@ const REGRESSIONS: readonly (readonly [story: string, deviations: readonly Devia
     ],
   ],
   ['the node of a client ends in order with patience', LATE_CLAIM],
+  [
+    'a client with a window of one message goes to two nodes with patience, and a node dies',
+    [
+      [9, 4],
+      [30, 4],
+      [33, 4],
+      [46, 5],
+    ],
+  ],
 ]
 
 for (const story of STORIES) {

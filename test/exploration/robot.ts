@@ -1,4 +1,5 @@
 /** A client that does what MQTT asks of it, and notes what it gets and what was acknowledged. */
+import { given } from '../../src/given.ts'
 import type { Packet, ServerPacket } from '../../src/mqtt/packet.ts'
 import { TestClient, connectPacket } from '../support/broker-harness.ts'
 import type { WorldNode } from './world.ts'
@@ -14,6 +15,8 @@ export class Robot {
   readonly topicName: string
   readonly topicFilter: string
   readonly qos: 1 | 2
+  /** Unacknowledged messages that it takes; undefined: as many as may be. */
+  readonly receiveMaximum: number | undefined
   /** The payloads that it got, in their order. */
   readonly got: string[] = []
   /** The payloads that the broker took. */
@@ -35,11 +38,13 @@ export class Robot {
     readonly topicName: string
     readonly topicFilter: string
     readonly qos: 1 | 2
+    readonly receiveMaximum?: number
   }) {
     this.clientId = of.clientId
     this.topicName = of.topicName
     this.topicFilter = of.topicFilter
     this.qos = of.qos
+    this.receiveMaximum = of.receiveMaximum
   }
 
   /** True when nothing is on its way to the broker that is not acknowledged. */
@@ -67,7 +72,7 @@ export class Robot {
       connectPacket({
         clientId: this.clientId,
         cleanStart: false,
-        properties: { sessionExpiryIntervalSeconds: 3_600 },
+        properties: { sessionExpiryIntervalSeconds: 3_600, ...given({ receiveMaximum: this.receiveMaximum }) },
       }),
     )
   }

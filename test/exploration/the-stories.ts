@@ -39,6 +39,19 @@ const MOVING = {
   check: bothWays,
 } as const satisfies Partial<Story>
 
+/** The client has ended messages that its cursor still meets, for its new home reads slowly. */
+const SLOW = {
+  ...MOVING,
+  robots: [{ ...READER, receiveMaximum: 1 }, PARTNER],
+  within: [
+    { robot: 'partner', publish: 'd1' },
+    { robot: 'partner', publish: 'd2' },
+    { robot: 'reader', connect: 'b' },
+    { robot: 'partner', publish: 'd3' },
+    { robot: 'reader', connect: 'c' },
+  ],
+} as const satisfies Partial<Story>
+
 /** The node of a client ends in order while QoS 2 is in flight both ways. */
 const LEAVING = {
   robots: [READER, PARTNER],
@@ -124,6 +137,7 @@ function storiesOf(what: string, bounds: FaultBounds, isEager: boolean): readonl
   const how = `${isEager ? 'in haste' : 'with patience'}${what}`
   return [
     { ...MOVING, name: `a client goes to two nodes ${how}`, isEager, bounds },
+    { ...SLOW, name: `a client with a window of one message goes to two nodes ${how}`, isEager, bounds },
     // Two of three nodes would be gone, and the heir in the middle of its work.
     ...(bounds.ends > 0 ? [] : [{ ...LEAVING, name: `the node of a client ends in order ${how}`, isEager, bounds }]),
     { ...sharing(1), name: `clients share a subscription at QoS 1 ${how}`, isEager, bounds },
