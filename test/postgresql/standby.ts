@@ -21,7 +21,8 @@ export async function startStandby(port: number, run: TestServer['run']): Promis
     name: 'the standby',
     programsFolder: programs,
     folder,
-    ready: /database system is ready to accept read-only connections/,
+    // A standby that was promoted starts again as a primary.
+    ready: /database system is ready to accept (?:read-only )?connections/,
   })
   run(admin, `alter system set synchronous_standby_names = 'standby'`)
   run(admin, 'select pg_reload_conf()')
