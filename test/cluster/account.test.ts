@@ -148,12 +148,25 @@ describe('the account of commands', () => {
   test('is in order when each command has come once, or again after a fault', () => {
     const key = send()
     commands.arrives(DEVICE, key)
-    commands.taken(DEVICE, key)
+    commands.taken(DEVICE)
+    commands.confirmed(key)
     commands.arrives(DEVICE, key)
-    commands.taken(DEVICE, key)
+    commands.taken(DEVICE)
+    commands.confirmed(key)
     commands.settle(commands.owed)
     assert.equal(faults.total, 0)
     assert.equal(commands.repeated, 1)
+  })
+
+  test('is in order when acknowledgements ended with their connections, however often', () => {
+    const key = send()
+    for (let times = 0; times < 5; times += 1) {
+      commands.arrives(DEVICE, key)
+      commands.taken(DEVICE)
+      commands.disconnected()
+    }
+    commands.settle(commands.owed)
+    assert.equal(faults.total, 0)
   })
 
   test('finds a lost command', () => {
@@ -176,7 +189,8 @@ describe('the account of commands', () => {
     const [first, second] = [send(), send()]
     for (const key of [second, first]) {
       commands.arrives(DEVICE, key)
-      commands.taken(DEVICE, key)
+      commands.taken(DEVICE)
+      commands.confirmed(key)
     }
     assertOne(/^commands out of order: 0:0 came after 1/)
   })
@@ -185,7 +199,8 @@ describe('the account of commands', () => {
     const key = send()
     for (let times = 0; times < 3; times += 1) {
       commands.arrives(DEVICE, key)
-      commands.taken(DEVICE, key)
+      commands.taken(DEVICE)
+      commands.confirmed(key)
     }
     assertOne(/^commands too often: 0:0/)
   })

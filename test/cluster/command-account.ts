@@ -18,8 +18,8 @@ interface Sender {
 }
 
 interface Command {
-  /** How often it was acknowledged. */
-  taken: number
+  /** How often its node has got an acknowledgement of it. */
+  confirmed: number
 }
 
 export class CommandAccount {
@@ -67,18 +67,22 @@ export class CommandAccount {
     this.#sender(key.sender).owed.delete(key.sequence)
     const command = this.#commands.get(name)
     if (command === undefined) this.#first(devEui, key, name)
-    else if (command.taken > 0) {
+    else if (command.confirmed > 0) {
       this.repeated += 1
-      if (command.taken > OFFERED_AGAIN)
-        this.faults.add('commandRepeats', `${name} came again after ${command.taken} acknowledgements`)
+      if (command.confirmed > OFFERED_AGAIN)
+        this.faults.add('commandRepeats', `${name} came again after ${command.confirmed} acknowledgements`)
     }
   }
 
-  /** The network server acknowledges a command. */
-  taken(devEui: string, key: CommandKey): void {
+  /** The network server acknowledges the device's command. */
+  taken(devEui: string): void {
     this.#inFlight.delete(devEui)
+  }
+
+  /** The node has got an acknowledgement of the command. */
+  confirmed(key: CommandKey): void {
     const command = this.#commands.get(nameOf(key))
-    if (command !== undefined) command.taken += 1
+    if (command !== undefined) command.confirmed += 1
   }
 
   /** The network server's connection has ended, with all that was on its way. */
@@ -100,7 +104,7 @@ export class CommandAccount {
   }
 
   #first(devEui: string, { sender, sequence }: CommandKey, name: string): void {
-    this.#commands.set(name, { taken: 0 })
+    this.#commands.set(name, { confirmed: 0 })
     this.arrived += 1
     const stream = `${devEui} ${sender}`
     const highest = this.#highest.get(stream) ?? -1

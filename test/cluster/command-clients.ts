@@ -1,7 +1,7 @@
 /** The senders of commands of a load, and its network server. */
 import type { IPublishPacket, Packet } from 'mqtt-packet'
 import { codeOf } from '../support/wire-client.ts'
-import type { CommandAccount } from './command-account.ts'
+import type { CommandAccount, CommandKey } from './command-account.ts'
 import { RovingClient } from './roving-client.ts'
 import type { RovingOptions } from './roving-client.ts'
 
@@ -105,6 +105,12 @@ export class NetworkServer extends RovingClient {
   watch: ((devEui: string, moment: 'came' | 'acknowledged') => void) | undefined
   readonly #account: CommandAccount
   readonly #subscribed = Promise.withResolvers<undefined>()
+  /**
+   * The pings of this connection that have no answer, each with the command that was acknowledged
+   * just before it, if there was one. A node handles packets in their order: when it answers the
+   * ping, it has got the acknowledgement.
+   */
+  #pings: (CommandKey | undefined)[] = []
 
   constructor(options: RovingOptions & { readonly account: CommandAccount }) {
     super(options)
@@ -121,11 +127,20 @@ export class NetworkServer extends RovingClient {
   }
 
   protected override disconnected(): void {
+    this.#pings = []
     this.#account.disconnected()
+  }
+
+  protected override pinged(): void {
+    this.#pings.push(undefined)
   }
 
   protected override took(packet: Packet): void {
     if (packet.cmd === 'suback') this.#subscribed.resolve(undefined)
+    if (packet.cmd === 'pingresp') {
+      const confirmed = this.#pings.shift()
+      if (confirmed !== undefined) this.#account.confirmed(confirmed)
+    }
     if (packet.cmd !== 'publish') return
     const [, , , devEui = ''] = packet.topic.split('/')
     const { data } = JSON.parse(packet.payload.toString()) as { readonly data: string }
@@ -138,8 +153,9 @@ export class NetworkServer extends RovingClient {
     setTimeout(() => {
       // The acknowledgement belongs to the connection of the command.
       if (wire === undefined || this.wire !== wire) return
-      this.#account.taken(devEui, key)
-      wire.send({ cmd: 'puback', messageId })
+      this.#account.taken(devEui)
+      wire.send({ cmd: 'puback', messageId }, { cmd: 'pingreq' })
+      this.#pings.push(key)
       this.watch?.(devEui, 'acknowledged')
     }, LOOKS_MS)
   }

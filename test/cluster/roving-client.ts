@@ -102,6 +102,9 @@ export abstract class RovingClient {
 
   protected abstract disconnected(): void
 
+  /** The client has sent a PINGREQ by itself. */
+  protected pinged(): void {}
+
   protected send(...packets: Packet[]): void {
     this.#client?.send(...packets)
   }
@@ -147,7 +150,10 @@ export abstract class RovingClient {
     this.#heardAtMs = performance.now()
     const pings = setInterval(() => {
       if (performance.now() - this.#heardAtMs > SILENCE_MS) client.destroy()
-      else client.send({ cmd: 'pingreq' })
+      else {
+        client.send({ cmd: 'pingreq' })
+        this.pinged()
+      }
     }, PING_MS)
     try {
       for (let packet = await client.next(); packet !== undefined; packet = await client.next()) {

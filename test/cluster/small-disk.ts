@@ -3,7 +3,8 @@
  * its power, and it can be full. Needs root, as mount(8) does.
  */
 import { execFileSync } from 'node:child_process'
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const MEGABYTE = 1_048_576
@@ -62,21 +63,27 @@ export class SmallDisk {
     run('mount', ['-o', 'loop', this.#image, this.#path])
   }
 
-  /** Takes all room that is left. */
-  fill(): void {
-    const file = openSync(this.#filler, 'a')
-    for (let bytes = MEGABYTE; bytes >= 1; bytes = Math.floor(bytes / 4)) {
-      const zeros = Buffer.alloc(bytes)
-      try {
-        for (;;) {
-          writeSync(file, zeros)
-          fsyncSync(file)
+  /**
+   * Takes all room that is left. The event loop goes on meanwhile: clients of this process must not
+   * look as if their nodes were silent.
+   */
+  async fill(): Promise<void> {
+    const file = await open(this.#filler, 'a')
+    try {
+      for (let bytes = MEGABYTE; bytes >= 1; bytes = Math.floor(bytes / 4)) {
+        const zeros = Buffer.alloc(bytes)
+        try {
+          for (;;) {
+            await file.write(zeros)
+            await file.sync()
+          }
+        } catch (error) {
+          if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
         }
-      } catch (error) {
-        if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
       }
+    } finally {
+      await file.close()
     }
-    closeSync(file)
   }
 
   /** Gives the room back that `fill` took. */

@@ -1,5 +1,6 @@
 /** Disks of servers of NATS that lose their power, or are full. */
 import { mkdtempSync, rmSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Cluster } from '../cluster.ts'
@@ -16,6 +17,8 @@ const MEGABYTES = 512
 const REFUSED_MS = 30_000
 /** Without an acknowledgement for so long, there will be none, ms. */
 const STANDSTILL_MS = 3_000
+/** Room that a server of NATS makes by removing files of its own is taken after so long, ms. */
+const FILL_AGAIN_MS = 100
 
 let whyNot: { readonly reason: string | undefined } | undefined
 
@@ -122,16 +125,20 @@ async function fillDisks(stage: Stage): Promise<void> {
     const first = await cluster.leader()
     const second = cluster.servers.names.find((name) => name !== first) as string
     load.resetGaps()
-    disks.get(first)?.fill()
-    await load.acknowledges(BEFORE, LONGEST_MS)
-    await load.acknowledges(BEFORE, LONGEST_MS)
-    stage.bar('publishing gap with a full disk at the leader', load.longestGapMs(), REFUSED_MS)
-    await answersWithoutQuorum(stage, async () => {
-      disks.get(second)?.fill()
-      await standstill(stage)
-    })
     const full = [first, second]
-    for (const name of full) disks.get(name)?.empty()
+    const [one, two] = full.map((name) => disks.get(name) as SmallDisk) as [SmallDisk, SmallDisk]
+    const filled = [one]
+    await whileFull(filled, async () => {
+      await load.acknowledges(BEFORE, LONGEST_MS)
+      await load.acknowledges(BEFORE, LONGEST_MS)
+      stage.bar('publishing gap with a full disk at the leader', load.longestGapMs(), REFUSED_MS)
+      await answersWithoutQuorum(stage, async () => {
+        await two.fill()
+        filled.push(two)
+        await standstill(stage)
+      })
+    })
+    for (const disk of filled) disk.empty()
     // As an operator does: nobody has tried whether they go on by themselves.
     for (const name of full) await cluster.killServer(name)
     for (const name of full) cluster.startServer(name)
@@ -141,6 +148,29 @@ async function fillDisks(stage: Stage): Promise<void> {
     stage.bar('until all servers had all streams', await untilWhole(cluster), LONGEST_MS)
     await noHoles(stage)
   })
+}
+
+/** Keeps the disks full until the work is done. The work begins when they are full. */
+async function whileFull(disks: readonly SmallDisk[], work: () => Promise<void>): Promise<void> {
+  const over = new AbortController()
+  const fill = async (): Promise<void> => {
+    for (const disk of disks) await disk.fill()
+  }
+  await fill()
+  const filling = (async () => {
+    while (!over.signal.aborted) {
+      await sleep(FILL_AGAIN_MS)
+      await fill()
+    }
+  })()
+  // It is waited for at the end.
+  filling.catch(() => undefined)
+  try {
+    await work()
+  } finally {
+    over.abort()
+    await filling
+  }
 }
 
 /** A server that lacks what others have would show less to a reader that asks it. */

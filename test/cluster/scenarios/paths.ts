@@ -2,12 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cut } from '../cluster-node.ts'
 import type { Scenario, Stage } from '../scenario.ts'
+import { until } from '../until.ts'
 
 const LONGEST_MS = 60_000
 const AWAY_MS = 12_000
 const BEFORE = 50
 /** Messages that were on their way may be acknowledged for so long after the cut, ms. */
 const LAST_ACKNOWLEDGEMENT_MS = 500
+/** A replaced node ends within this time, ms. */
+const ENDS_BY_ITSELF_MS = 10_000
 
 export const PATHS: readonly Scenario[] = [
   { number: 16, title: 'a node is cut from one server of NATS', nodes: 1, run: cutFromOne },
@@ -65,6 +68,12 @@ async function cutFromAll(stage: Stage, how: Cut): Promise<void> {
   )
   node.mend()
   await answered
+  if (stage.nodes.length > 1) {
+    // Another node is in its place, so it ends by itself.
+    await until(() => !node.isRunning, ENDS_BY_ITSELF_MS)
+    stage.must(!node.isRunning, `the replaced ${node.name} goes on`)
+    await node.ensureRunning()
+  }
   load.goHome()
   await load.acknowledges(BEFORE, LONGEST_MS)
 }
