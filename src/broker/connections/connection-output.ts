@@ -62,6 +62,7 @@ export class ConnectionOutput implements Flushable, UnreadOutput {
   /** The bytes that the account counts for this client. */
   #countedBytes = 0
   #flushPlanned = false
+  #isHeld = false
   #isClosed = false
 
   constructor({ host, transport, traffic, owner }: ConnectionOutputOptions) {
@@ -136,6 +137,20 @@ export class ConnectionOutput implements Flushable, UnreadOutput {
     return true
   }
 
+  /**
+   * From here on packets wait for `release`. Beyond the bound of the buffer they are written all
+   * the same: a client that is slow to be accepted must not cost memory.
+   */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  /** Writes the packets that `hold` held up, after the turn. */
+  release(): void {
+    this.#isHeld = false
+    this.#flushLater()
+  }
+
   /** Writes the packets that wait. Called once after each turn in which something was sent. */
   flush(): void {
     this.#flushPlanned = false
@@ -167,7 +182,7 @@ export class ConnectionOutput implements Flushable, UnreadOutput {
   }
 
   #flushLater(): void {
-    if (this.#flushPlanned) return
+    if (this.#flushPlanned || this.#isHeld) return
     this.#flushPlanned = true
     this.#host.flushLater(this)
   }

@@ -208,6 +208,15 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     else this.disconnect(ReasonCodes.packetTooLarge, 'the answer is too large for the client', 'answer_too_large')
   }
 
+  /** Holds CONNACK up, with all that follows it, until `releaseOutput`. */
+  holdOutput(): void {
+    this.#output.hold()
+  }
+
+  releaseOutput(): void {
+    this.#output.release()
+  }
+
   sendAcknowledgement(
     type: AcknowledgementPacket['type'],
     packetId: number,

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import type { PublishPacket } from '../../mqtt/packet.ts'
 import { ManualClock, TestPermit, TestPolicy, createHarness } from '../../../test/support/broker-harness.ts'
 import type { Harness, TestClient } from '../../../test/support/broker-harness.ts'
+import { SlowDisk } from '../../../test/support/slow-engine.ts'
 import { SurvivingEngine } from '../../../test/support/surviving-engine.ts'
 
 const KEPT = { clientId: 'reader', cleanStart: false, properties: { sessionExpiryIntervalSeconds: 3600 } } as const
@@ -313,6 +314,22 @@ describe('after a crash', () => {
     await reader.subscribe('a/#', { qos: 1 })
     assert.deepEqual(texts(await take(reader, 2)).toSorted(), ['kept', 'kept too'])
     assert.deepEqual(await reader.sync(), [])
+  })
+
+  it('CONNACK says that the Will Message is stored, and waits for nothing else [MQTT-3.1.2-7]', async () => {
+    const engine = new SlowDisk().mount()
+    const { open } = await createHarness({ engine })
+    const payload = Buffer.from('gone')
+    const will = { topicName: TOPIC_NAME, payload, qos: 1, retain: false, delayIntervalSeconds: 0 } as const
+    const connect = { ...KEPT, type: 'connect', protocolVersion: 5, keepAliveSeconds: 0 } as const
+    const [plain, willing] = [open(), open()]
+    willing.send({ ...connect, clientId: 'willing', will })
+    plain.send(connect)
+    assert.equal((await plain.next('connack')).reasonCode, 0)
+    assert.equal(willing.unread, 0)
+    engine.sync()
+    assert.equal((await willing.next('connack')).reasonCode, 0)
+    assert.deepEqual(await willing.sync(), [])
   })
 
   it('the Will Message of a kept Session goes out after its delay', async () => {

@@ -214,6 +214,10 @@ function accept(parts: ConnectParts, { connection, packet, permit, clientId, kno
     authenticationMethod: properties.authenticationMethod,
   })
   connections.accepted(connection)
+  const isKept = store?.keeps(session) === true
+  const holdsWill = isKept && packet.will !== undefined
+  // CONNACK says that the Will Message is stored, as the client's Session is [MQTT-3.1.2-7].
+  if (holdsWill) connection.holdOutput()
   connection.send({
     type: 'connack',
     sessionPresent, // [MQTT-3.2.2-2], [MQTT-3.2.2-3]
@@ -229,12 +233,11 @@ function accept(parts: ConnectParts, { connection, packet, permit, clientId, kno
   }
   // From here on the Session is live: after a restart, messages behind its saved cursor may have
   // reached the client already.
-  if (store?.keeps(session) === true)
-    store.save(
-      session,
-      () => {},
-      () => {},
-    )
+  const saved = (): void => {
+    if (holdsWill) connection.releaseOutput()
+  }
+  // The next checkpoint tries again where the engine has refused.
+  if (isKept) store.save(session, saved, saved)
   else store?.forget(session)
 }
 
