@@ -152,4 +152,36 @@ describe('for any event', () => {
       }),
     )
   })
+
+  it('goes behind the last data of the event itself, whatever names and texts stand around it', async () => {
+    // Names as they are written: with escapes, twice, or as those within other values.
+    const name = fc.constantFrom(
+      'data',
+      'd\\u0061ta',
+      'x\\\\',
+      'q\\"',
+      'q\\\\\\"',
+      ' }',
+      '\\":\\"',
+      'rxInfo',
+      'ü\u{1f600}',
+    )
+    const inner = fc.oneof(fc.jsonValue(), fc.constant({ data: 'x', object: {}, 'd"\\': [{ object: '}\\' }] }))
+    const member = fc.tuple(name, inner, fc.constantFrom('', ' ', '\n\t')).map(([written, value, space]) => {
+      const isData = JSON.parse(`"${written}"`) === 'data'
+      return `"${written}"${space}:${space}${isData ? '"AWcA+gFoQA=="' : JSON.stringify(value)}${space}`
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(member), fc.array(member), async (before, behind) => {
+        const text = `{${[...before, '"fPort":2,"data":"AWcA+gFoQA=="', ...behind].join(',')}}`
+        const result = (await added(text)).text
+        assert.equal(result.replace(`,${OBJECT}`, ''), text)
+        const values = JSON.parse(text) as Readonly<Record<string, unknown>>
+        assert.deepEqual(JSON.parse(result), { ...values, ...JSON.parse(`{${OBJECT}}`) })
+        const rest = result.slice(result.indexOf(OBJECT) + OBJECT.length).trim()
+        const later = JSON.parse(rest.startsWith(',') ? `{${rest.slice(1)}` : `{${rest}`) as object
+        assert.equal(Object.hasOwn(later, 'data'), false)
+      }),
+    )
+  })
 })

@@ -157,41 +157,60 @@ function membersOf(text: string): EventText['members'] {
   let index = text.indexOf('{') + 1
   for (;;) {
     const keyStart = skipSpace(text, index)
-    if (text[keyStart] !== '"') return members
+    if (text.charCodeAt(keyStart) !== QUOTE) return members
     const keyEnd = endOfText(text, keyStart)
     const start = skipSpace(text, text.indexOf(':', keyEnd) + 1)
     const end = endOfValue(text, start)
-    members.set(JSON.parse(text.slice(keyStart, keyEnd)) as string, { start, end })
+    members.set(nameOf(text, keyStart, keyEnd), { start, end })
     index = skipSpace(text, end) + 1
   }
 }
 
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** The name that stands between the quotes. */
+function nameOf(text: string, start: number, end: number): string {
+  const name = text.slice(start + 1, end - 1)
+  return name.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : name
+}
+
 function skipSpace(text: string, start: number): number {
   let index = start
-  while (' \t\n\r'.includes(text.charAt(index)) && index < text.length) index += 1
+  while (isSpace(text.charCodeAt(index))) index += 1
   return index
 }
 
-/** The index behind the closing quote. */
+/** False behind the end of the text. */
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}
+
+/** The index behind the closing quote: the first one behind an even number of backslashes. */
 function endOfText(text: string, start: number): number {
-  let index = start + 1
-  while (text[index] !== '"') index += text[index] === '\\' ? 2 : 1
-  return index + 1
+  let quote = start
+  for (;;) {
+    quote = text.indexOf('"', quote + 1)
+    let before = quote - 1
+    while (text.charCodeAt(before) === BACKSLASH) before -= 1
+    if ((quote - before) % 2 === 1) return quote + 1
+  }
 }
 
 function endOfValue(text: string, start: number): number {
-  if (text[start] === '"') return endOfText(text, start)
+  if (text.charCodeAt(start) === QUOTE) return endOfText(text, start)
   let depth = 0
   let index = start
   while (index < text.length) {
-    const character = text.charAt(index)
-    if (character === '"') {
+    const code = text.charCodeAt(index)
+    if (code === QUOTE) {
       index = endOfText(text, index)
       continue
     }
-    if (depth === 0 && ',} \t\n\r'.includes(character)) return index
-    if (character === '{' || character === '[') depth += 1
-    if (character === '}' || character === ']') {
+    const isEnd = code === 0x7d || code === 0x5d
+    if (depth === 0 && (isEnd || code === 0x2c || isSpace(code))) return index
+    if (code === 0x7b || code === 0x5b) depth += 1
+    if (isEnd) {
       depth -= 1
       if (depth === 0) return index + 1
     }
