@@ -21,7 +21,7 @@ describe('the image of an engine’s memory', () => {
   it('puts back all that was there, and zeros behind the tables as well', () => {
     const { memory, bytes } = engineLike()
     const unused = unusedStack(memory)
-    const image = new BaseImage(memory, unused)
+    const image = new BaseImage(memory, unused).takeScriptImage()
     const before = bytes.slice()
     bytes.fill(9, 0, 150_000)
     bytes.fill(9, 5 * MiB - 4_000, 5 * MiB + 50_000)
@@ -40,7 +40,7 @@ describe('the image of an engine’s memory', () => {
     const unused = unusedStack(memory)
     // Six MiB of zeros in the heap, and a byte behind them.
     bytes[12 * MiB] = 7
-    const image = new BaseImage(memory, unused)
+    const image = new BaseImage(memory, unused).takeScriptImage()
     bytes[8 * MiB] = 9
     image.restore(false)
     assert.equal(bytes[8 * MiB], 0)
@@ -51,7 +51,7 @@ describe('the image of an engine’s memory', () => {
     const bytes = new Uint8Array(memory.buffer)
     bytes[0] = 1
     bytes[900_000] = 2
-    const image = new BaseImage(memory, unusedStack(memory))
+    const image = new BaseImage(memory, unusedStack(memory)).takeScriptImage()
     bytes[450_000] = 3
     image.restore(false)
     assert.equal(bytes[450_000], 0)
@@ -59,6 +59,41 @@ describe('the image of an engine’s memory', () => {
 })
 
 describe('the image of a script', () => {
+  it('puts back its own bytes and those of the base image, wherever they lie', () => {
+    const { memory, bytes } = engineLike()
+    const base = new BaseImage(memory, unusedStack(memory))
+    const empty = bytes.slice()
+    const states = [
+      // At the very beginning and end of the tables, across two blocks, and behind the base image.
+      [
+        [0, 10],
+        [99_990, 100_010],
+        [5 * MiB + 4_000, 5 * MiB + 4_200],
+        [5 * MiB + 60_000, 5 * MiB + 90_001],
+      ],
+      [
+        [40_000, 60_000],
+        [5 * MiB - 4_999, 5 * MiB - 4_000],
+        [5 * MiB + 49_999, 5 * MiB + 50_001],
+      ],
+      [],
+    ] as const
+    const scripts = states.map((spans, n) => {
+      base.restoreAll()
+      for (const [start, end] of spans) bytes.fill(10 + n, start, end)
+      return { image: base.takeScriptImage(), before: bytes.slice() }
+    })
+    for (const { image, before } of [...scripts, ...scripts.toReversed()]) {
+      image.restore(true)
+      assert.ok(Buffer.from(bytes).equals(before))
+      for (const at of [0, 50_000, 99_999, 5 * MiB - 4_500, 5 * MiB + 4_100, 5 * MiB + 50_000]) bytes[at] = 99
+      image.restore(false)
+      assert.ok(Buffer.from(bytes).equals(before))
+    }
+    base.restoreAll()
+    assert.ok(Buffer.from(bytes).equals(empty))
+  })
+
   it('gives its memory back at once when it is released', () => {
     const { memory, bytes } = engineLike()
     const base = new BaseImage(memory, unusedStack(memory))

@@ -27,6 +27,12 @@ declare global {
 }
 
 const PAGE_BYTES = 4096
+
+/**
+ * The difference of a script is kept in blocks of this size. Smaller ones take less memory, and
+ * more copies to put back.
+ */
+const BLOCK_BYTES = 4096
 const EMPTY_PAGE = Buffer.alloc(PAGE_BYTES)
 
 /**
@@ -63,14 +69,22 @@ export function unusedStack(memory: WebAssembly.Memory): Span {
  * cleared up to so many pages of zeros in a row.
  */
 const CLEAN_PAGES = 32
-const EMPTY_PAGES = Buffer.alloc(CLEAN_PAGES * PAGE_BYTES)
+/** Small, so that it does not take the place of the engine's memory in the processor's cache. */
+const EMPTY_BYTES = Buffer.alloc(4 * PAGE_BYTES)
+
+/** Bytes, and their place in the engine's memory. */
+interface Piece {
+  readonly start: number
+  readonly bytes: Uint8Array
+}
 
 /** The memory of an engine that has no script yet. */
 export class BaseImage {
-  readonly #memory: WebAssembly.Memory
+  /** All of the engine's memory, which never grows. */
+  readonly #all: Uint8Array<ArrayBuffer>
   readonly #unused: Span
-  readonly #low: Uint8Array
-  readonly #high: Uint8Array
+  readonly #low: Piece
+  readonly #high: Piece
 
   /**
    * Takes the picture while no function of the engine runs. Left out are the unused part of the
@@ -78,26 +92,15 @@ export class BaseImage {
    * nothing that the engine can still reach lies there.
    */
   constructor(memory: WebAssembly.Memory, unused: Span) {
-    this.#memory = memory
     this.#unused = unused
-    const all = new Uint8Array(memory.buffer)
-    this.#low = all.slice(0, unused.start)
-    this.#high = all.slice(unused.end, endOfUse(all))
+    this.#all = new Uint8Array(memory.buffer)
+    this.#low = { start: 0, bytes: this.#all.slice(0, unused.start) }
+    this.#high = { start: unused.end, bytes: this.#all.slice(unused.end, endOfUse(this.#all)) }
   }
 
   /** Bytes that the image holds. */
   get size(): number {
-    return this.#low.length + this.#high.length
-  }
-
-  /**
-   * Puts everything back. With `isOtherScript` the bytes that another script left outside of the
-   * image are cleared as well: nothing should be able to read them, and nothing can.
-   */
-  restore(isOtherScript: boolean): void {
-    const all = new Uint8Array(this.#memory.buffer)
-    if (isOtherScript) this.#clear(all)
-    this.#putBack(all)
+    return this.#low.bytes.length + this.#high.bytes.length
   }
 
   /**
@@ -105,53 +108,41 @@ export class BaseImage {
    * `takeScriptImage` find the bytes of one script alone.
    */
   restoreAll(): void {
-    const all = new Uint8Array(this.#memory.buffer)
     const { start, end } = this.#unused
-    all.fill(0, start, end)
-    all.fill(0, end + this.#high.length)
-    this.#putBack(all)
+    this.#all.fill(0, start, end)
+    this.#all.fill(0, endOf(this.#high))
+    for (const piece of [this.#low, this.#high]) this.#all.set(piece.bytes, piece.start)
   }
 
   /** The difference of the memory to this image, while no function of the engine runs. */
   takeScriptImage(): ScriptImage {
-    const { start, end } = this.#unused
-    const all = new Uint8Array(this.#memory.buffer)
-    const baseEnd = end + this.#high.length
-    const pages = [...changedPages(all, this.#low, 0), ...changedPages(all, this.#high, end)]
+    const all = this.#all
+    const changed = [...changedBlocks(all, this.#low), ...changedBlocks(all, this.#high)]
+    const ends = { start: endOf(this.#high), end: Math.max(endOfUse(all), endOf(this.#high)) }
+    const own = piecesOf(all, [...changed, ends])
+    const pieces = [...own, ...rest(this.#low, changed), ...rest(this.#high, changed)]
     return new ScriptImage({
-      memory: this.#memory,
-      pages,
-      bytes: joined(all, pages),
-      tail: all.slice(baseEnd, Math.max(endOfUse(all), baseEnd)),
-      tailStart: baseEnd,
-      bytesBefore: start + this.#high.length,
+      all,
+      unused: this.#unused,
+      own: own.map(({ bytes }) => bytes),
+      pieces: pieces.toSorted((one, other) => one.start - other.start),
+      bytesInUse: this.#low.bytes.length + ends.end - this.#high.start,
+      baseEnd: ends.start,
     })
-  }
-
-  #putBack(all: Uint8Array): void {
-    all.set(this.#low, 0)
-    all.set(this.#high, this.#unused.end)
-  }
-
-  #clear(all: Uint8Array): void {
-    const { start, end } = this.#unused
-    const bytes = Buffer.from(all.buffer)
-    clearPages(bytes, end + this.#high.length, 1, { start: end, end: bytes.length })
-    clearPages(bytes, end - PAGE_BYTES, -1, { start, end })
   }
 }
 
 interface ScriptImageParts {
-  readonly memory: WebAssembly.Memory
-  /** Where the pages begin that differ from the base image. */
-  readonly pages: readonly number[]
-  /** The bytes of these pages, one page after the other. */
-  readonly bytes: Uint8Array<ArrayBuffer>
-  /** The memory behind the end of the base image. */
-  readonly tail: Uint8Array<ArrayBuffer>
-  readonly tailStart: number
-  /** Bytes in use before `tailStart`. */
-  readonly bytesBefore: number
+  readonly all: Uint8Array<ArrayBuffer>
+  /** The part of the stack that the engine has not used. */
+  readonly unused: Span
+  /** The bytes that differ from the base image, in one buffer. */
+  readonly own: readonly Uint8Array[]
+  /** These bytes and the others of the base image: together they are the memory in use. */
+  readonly pieces: readonly Piece[]
+  readonly bytesInUse: number
+  /** The end of the base image. */
+  readonly baseEnd: number
 }
 
 /** A loaded script: where the memory differs from the base image. */
@@ -164,28 +155,22 @@ export class ScriptImage {
 
   /** Bytes that the image holds. */
   get size(): number {
-    return this.#parts.bytes.length + this.#parts.tail.length
+    return this.#parts.own[0]?.buffer.byteLength ?? 0
   }
 
   /** Bytes of the memory that were in use, those of the base image included. */
   get bytesInUse(): number {
-    return this.#parts.bytesBefore + this.#parts.tail.length
+    return this.#parts.bytesInUse
   }
 
-  /** Puts the difference back, after the base image. */
-  restore(): void {
-    const { memory, pages, bytes, tail, tailStart } = this.#parts
-    const all = new Uint8Array(memory.buffer)
-    let from = 0
-    while (from < pages.length) {
-      // Pages that are neighbours are put back together.
-      const start = pages[from] as number
-      let to = from + 1
-      while (pages[to] === start + (to - from) * PAGE_BYTES) to += 1
-      all.set(bytes.subarray(from * PAGE_BYTES, to * PAGE_BYTES), start)
-      from = to
-    }
-    all.set(tail, tailStart)
+  /**
+   * Puts everything back. With `isOtherScript` the bytes that another script left outside of the
+   * image are cleared as well: nothing should be able to read them, and nothing can.
+   */
+  restore(isOtherScript: boolean): void {
+    const { all, pieces } = this.#parts
+    if (isOtherScript) this.#clear()
+    for (const { start, bytes } of pieces) all.set(bytes, start)
   }
 
   /**
@@ -193,29 +178,64 @@ export class ScriptImage {
    * leave hundreds of MB of such images for some time.
    */
   release(): void {
-    this.#parts.bytes.buffer.transfer(0)
-    this.#parts.tail.buffer.transfer(0)
+    const [first] = this.#parts.own
+    if (first?.buffer instanceof ArrayBuffer) first.buffer.transfer(0)
+  }
+
+  #clear(): void {
+    const { all, unused, baseEnd } = this.#parts
+    const bytes = Buffer.from(all.buffer)
+    clearPages(bytes, baseEnd, 1, { start: unused.end, end: bytes.length })
+    clearPages(bytes, unused.end - PAGE_BYTES, -1, unused)
   }
 }
 
-/** Where the pages begin that differ from `image`, which lies at `offset`. */
-function changedPages(all: Uint8Array, image: Uint8Array, offset: number): number[] {
+function endOf({ start, bytes }: Piece): number {
+  return start + bytes.length
+}
+
+/** Copies of these parts of the memory, in one buffer. */
+function piecesOf(all: Uint8Array, spans: readonly Span[]): Piece[] {
+  const copy = new Uint8Array(spans.reduce((length, { start, end }) => length + end - start, 0))
+  let at = 0
+  return spans.map(({ start, end }) => {
+    const bytes = copy.subarray(at, at + end - start)
+    bytes.set(all.subarray(start, end))
+    at += bytes.length
+    return { start, bytes }
+  })
+}
+
+/** The piece without these parts, which are ascending; those outside of the piece do not count. */
+function rest(piece: Piece, without: readonly Span[]): Piece[] {
+  const parts: Piece[] = []
+  let start = piece.start
+  const add = (end: number): void => {
+    if (end > start) parts.push({ start, bytes: piece.bytes.subarray(start - piece.start, end - piece.start) })
+  }
+  for (const span of without) {
+    if (span.start < piece.start || span.start >= endOf(piece)) continue
+    add(span.start)
+    start = span.end
+  }
+  add(endOf(piece))
+  return parts
+}
+
+/** The parts of the memory that differ from the piece, in whole blocks, ascending. */
+function changedBlocks(all: Uint8Array, piece: Piece): Span[] {
   const now = Buffer.from(all.buffer)
-  const before = Buffer.from(image.buffer, image.byteOffset, image.length)
-  const changed: number[] = []
-  for (let start = 0; start < image.length; start += PAGE_BYTES) {
-    const end = Math.min(start + PAGE_BYTES, image.length)
-    if (now.compare(before, start, end, offset + start, offset + end) !== 0) changed.push(offset + start)
+  const before = Buffer.from(piece.bytes.buffer, piece.bytes.byteOffset, piece.bytes.length)
+  const changed: Span[] = []
+  for (let from = 0; from < before.length; from += BLOCK_BYTES) {
+    const to = Math.min(from + BLOCK_BYTES, before.length)
+    const [start, end] = [piece.start + from, piece.start + to]
+    if (now.compare(before, from, to, start, end) === 0) continue
+    const last = changed.at(-1)
+    if (last?.end === start) changed[changed.length - 1] = { start: last.start, end }
+    else changed.push({ start, end })
   }
   return changed
-}
-
-function joined(all: Uint8Array, pages: readonly number[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(pages.length * PAGE_BYTES)
-  for (const [index, start] of pages.entries()) {
-    bytes.set(all.subarray(start, start + PAGE_BYTES), index * PAGE_BYTES)
-  }
-  return bytes
 }
 
 /**
@@ -224,8 +244,8 @@ function joined(all: Uint8Array, pages: readonly number[]): Uint8Array<ArrayBuff
 function clearPages(bytes: Buffer, first: number, direction: 1 | -1, { start, end }: Span): void {
   // Most calls have left nothing, and one comparison is quicker than that of each page.
   const low = direction === 1 ? first : first - (CLEAN_PAGES - 1) * PAGE_BYTES
-  const high = low + EMPTY_PAGES.length
-  if (low >= start && high <= end && bytes.compare(EMPTY_PAGES, 0, EMPTY_PAGES.length, low, high) === 0) return
+  const high = low + CLEAN_PAGES * PAGE_BYTES
+  if (low >= start && high <= end && isEmpty(bytes, low, high)) return
   let clean = 0
   for (
     let page = first;
@@ -238,6 +258,14 @@ function clearPages(bytes: Buffer, first: number, direction: 1 | -1, { start, en
       bytes.fill(0, page, page + PAGE_BYTES)
     }
   }
+}
+
+function isEmpty(bytes: Buffer, start: number, end: number): boolean {
+  for (let low = start; low < end; low += EMPTY_BYTES.length) {
+    const high = Math.min(low + EMPTY_BYTES.length, end)
+    if (bytes.compare(EMPTY_BYTES, 0, high - low, low, high) !== 0) return false
+  }
+  return true
 }
 
 /** Behind the last page that has a byte other than 0. */

@@ -94,6 +94,7 @@ export class ScriptEngine {
   readonly #provideExports: QuickJSHandle
   readonly #functionsOf: QuickJSHandle
   readonly #describe: QuickJSHandle
+  readonly #names: ReadonlyMap<ScriptFunction, QuickJSHandle>
   /** The script whose bytes are in the memory. */
   #resident: ScriptImage | undefined = undefined
   #checkAtMs = Infinity
@@ -118,6 +119,7 @@ export class ScriptEngine {
     this.#provideExports = context.getProp(guest, 'provideExports')
     this.#functionsOf = context.getProp(guest, 'functionsOf')
     this.#describe = context.getProp(guest, 'describe')
+    this.#names = new Map(SCRIPT_FUNCTIONS.map((name) => [name, context.newString(name)]))
     this.#base = new BaseImage(memory, unusedStack(memory))
   }
 
@@ -157,8 +159,7 @@ export class ScriptEngine {
 
   /** Puts the memory back to what it was when the image was taken. */
   restore(image: ScriptImage): void {
-    this.#base.restore(this.#resident !== image)
-    image.restore()
+    image.restore(this.#resident !== image)
     this.#resident = image
   }
 
@@ -200,7 +201,12 @@ export class ScriptEngine {
   /** `normalize` is the script's own function for the normalized object, if it has one. */
   call(run: QuickJSHandle, name: ScriptFunction, input: string, normalize: QuickJSHandle | undefined): ScriptOutcome {
     const { context } = this
-    const given = [run, context.newString(name), context.newString(input), normalize ?? context.undefined]
+    const given = [
+      run,
+      this.#names.get(name) ?? context.newString(name),
+      context.newString(input),
+      normalize ?? context.undefined,
+    ]
     const called = context.callFunction(this.#call, context.undefined, given)
     if (called.error) return this.faultOf(called.error)
     return readOutcome(context.getString(called.value))
