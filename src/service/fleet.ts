@@ -78,8 +78,8 @@ export function profileLimitsOf({ changes, directory, deviceProfiles }: Registry
   return limits
 }
 
-function pickLimits({ expectedIntervalSeconds, batteryLimitPercent }: StateLimits): StateLimits {
-  return { expectedIntervalSeconds, batteryLimitPercent }
+function pickLimits({ expectedIntervalSeconds, batteryLimitPercent, marginLimitDb }: StateLimits): StateLimits {
+  return { expectedIntervalSeconds, batteryLimitPercent, marginLimitDb }
 }
 
 /**

@@ -43,8 +43,22 @@ it('a change is told to the organization of the device alone, and is listed afte
   assert.ok((await publish(server, topicOf('up'), JSON.stringify(up))) < 0x80)
   assert.ok((await publish(server, topicOf('status'), JSON.stringify(LOW))) < 0x80)
 
-  const told = await received(owner)
-  assert.equal(told.topic, topicOf('state'))
+  const weakDevEui = await administration.device(applicationId)
+  const body = { deviceProfile: { name: 'Far away', organizationID: organizationId, marginLimitDb: 20 } }
+  const profile = await administration.must('POST', '/api/device-profiles', body)
+  await administration.must('PUT', `/api/devices/${weakDevEui}`, { device: { deviceProfileID: profile['id'] } })
+  // SF7 needs -7.5 dB: 17 dB above it are enough without a profile.
+  for (const one of [devEui, weakDevEui]) {
+    const topic = `application/${applicationId}/device/${one}/event/up`
+    const far = { ...up, fCnt: 2, txInfo: { loRaModulationInfo: { spreadingFactor: 7, bandwidth: 125 } } }
+    assert.ok((await publish(server, topic, JSON.stringify(far))) < 0x80)
+  }
+
+  const both = [await received(owner), await received(owner)]
+  const ofWeak = both.find(({ topic }) => topic !== topicOf('state'))
+  assert.partialDeepStrictEqual(JSON.parse(ofWeak?.payload ?? ''), { devEUI: weakDevEui, weakSignal: true })
+  const told = both.find(({ topic }) => topic === topicOf('state'))
+  assert.ok(told !== undefined)
   const { state, lowBattery, weakSignal, devEUI, applicationID, rssi, snr } = JSON.parse(told.payload)
   assert.deepEqual(
     [state, lowBattery, weakSignal, devEUI, applicationID, rssi, snr],
@@ -69,6 +83,11 @@ it('a change is told to the organization of the device alone, and is listed afte
   const { totalCount, devices } = await list('state=ON_TIME&flag=lowBattery&orderBy=battery')
   assert.equal(totalCount, '1')
   assert.deepEqual([devices[0]?.['devEUI'], devices[0]?.['rssi'], devices[0]?.['lossPercent']], [devEui, -70, null])
+  const weak = await list('flag=weakSignal')
+  assert.deepEqual(
+    weak.devices.map((device) => device['devEUI']),
+    [weakDevEui],
+  )
   assert.equal((await list('state=SILENT')).totalCount, '0')
   assert.equal((await list('state=NEVER_HEARD')).totalCount, '0')
   const path = '/api/devices?limit=10&state=asleep'

@@ -1,5 +1,5 @@
 /** Organizations, applications and devices, for lists and selections. */
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
 import type { Listed } from './list.ts'
 import { request } from './request.ts'
 
@@ -124,6 +124,21 @@ export function useDevices(asked: DevicesAsked) {
       }),
     placeholderData: keepPreviousData,
     refetchInterval: 30_000,
+  })
+}
+
+/** How many devices of the organization, or of one application, are in each of the states. */
+export function useDeviceCounts(organizationId: string, applicationId: string, states: readonly DeviceState[]) {
+  return useQueries({
+    queries: states.map((state) => ({
+      queryKey: [DEVICES_PATH, 'count', organizationId, applicationId, state],
+      queryFn: async ({ signal }: { readonly signal: AbortSignal }) => {
+        const query = { limit: 0, organizationID: organizationId, applicationID: applicationId, state }
+        return Number((await request<Listed<Device>>('GET', DEVICES_PATH, { query, signal })).totalCount)
+      },
+      placeholderData: keepPreviousData,
+      refetchInterval: 30_000,
+    })),
   })
 }
 

@@ -24,8 +24,8 @@ const LINES = [
 ] as const
 
 const LIMITS = [
-  { member: 'batteryLimitPercent', label: 'Battery limit in percent', min: 0, max: 100 },
-  { member: 'marginLimitDb', label: 'Margin limit in dB', min: -32, max: 31 },
+  { member: 'batteryLimitPercent', label: 'Battery limit in percent', preset: '20 percent', min: 0, max: 100 },
+  { member: 'marginLimitDb', label: 'Limit of the signal margin in dB', preset: '5 dB', min: -32, max: 31 },
 ] as const
 
 /** The fields of a profile, without its codec. */
@@ -66,11 +66,11 @@ export function ProfileFields({ draft, onChange, portFault }: ProfileFieldsProps
           value={draft.expectedIntervalSeconds}
           onChange={(value) => onChange({ expectedIntervalSeconds: Number(value) })}
         />
-        {LIMITS.map(({ member, label, min, max }) => (
+        {LIMITS.map(({ member, label, preset, min, max }) => (
           <NumberInput
             key={member}
             label={label}
-            description="Empty: no limit."
+            description={`Empty: ${preset}.`}
             min={min}
             max={max}
             allowDecimal={false}

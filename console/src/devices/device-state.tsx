@@ -1,7 +1,9 @@
 /** The state of a device in words, with its flags. */
-import { Badge, Group, Select } from '@mantine/core'
+import { Badge, Box, Button, Group, Select } from '@mantine/core'
 import type { ReactElement } from 'react'
+import { useDeviceCounts } from '../api/directory.ts'
 import type { Device, DeviceState } from '../api/directory.ts'
+import { useOrganization } from '../shell/organization.tsx'
 
 const STATES = [
   { value: 'ON_TIME', label: 'On time', color: 'field' },
@@ -52,4 +54,42 @@ export function DeviceStateFilter({
       clearable
     />
   )
+}
+
+interface DeviceStateNumbersProps {
+  /** Empty for all applications. */
+  readonly applicationId: string
+  /** The state that is shown alone; empty for all devices. */
+  readonly value: string
+  readonly onChange: (state: string) => void
+}
+
+/** The number of devices in each state. A number leads to its devices, and back to all of them. */
+export function DeviceStateNumbers({ applicationId, value, onChange }: DeviceStateNumbersProps): ReactElement {
+  const { organization } = useOrganization()
+  const counts = useDeviceCounts(
+    organization.id,
+    applicationId,
+    STATES.map(({ value: state }) => state),
+  )
+  return (
+    <Group gap="xs" role="group" aria-label="Devices by state">
+      {STATES.map(({ value: state, label, color }, index) => (
+        <Button
+          key={state}
+          size="compact-md"
+          variant={value === state ? 'light' : 'default'}
+          aria-pressed={value === state}
+          leftSection={<Dot color={color} />}
+          onClick={() => onChange(value === state ? '' : state)}
+        >
+          {counts[index]?.data?.toLocaleString('en') ?? '–'} {label.toLowerCase()}
+        </Button>
+      ))}
+    </Group>
+  )
+}
+
+function Dot({ color }: { readonly color: string }): ReactElement {
+  return <Box w={8} h={8} bg={`${color}.6`} aria-hidden="true" style={{ borderRadius: '50%' }} />
 }

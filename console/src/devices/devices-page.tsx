@@ -15,7 +15,7 @@ import { Page } from '../shell/page.tsx'
 import { When } from '../shell/when.tsx'
 import { Battery } from './battery.tsx'
 import { DeviceDialog } from './device-dialog.tsx'
-import { DeviceStateCell, DeviceStateFilter } from './device-state.tsx'
+import { DeviceStateCell, DeviceStateFilter, DeviceStateNumbers } from './device-state.tsx'
 
 /** The names of the filters in the address. */
 const APPLICATION = 'application'
@@ -45,6 +45,11 @@ export function DevicesPage(): ReactElement {
       aside={isDeviceAdmin ? <NewDevices onCreate={() => creating.open(undefined)} /> : undefined}
     >
       <DeviceDialog state={creating} applicationId={applicationId === '' ? undefined : applicationId} />
+      <DeviceStateNumbers
+        applicationId={applicationId}
+        value={state}
+        onChange={(chosen) => set({ [STATE]: chosen, [PAGE]: '' })}
+      />
       <ListView<Device>
         list={list}
         label="Devices"

@@ -92,7 +92,10 @@ const Health = {
   lowBattery: Type.Boolean({
     description: 'The battery is below the limit of the device profile, or below 20 percent without one.',
   }),
-  weakSignal: Type.Boolean({ description: 'The SNR is less than 5 dB above what the spreading factor needs.' }),
+  weakSignal: Type.Boolean({
+    description:
+      'The mean SNR above what the spreading factor needs is below the limit of the device profile, or below 5 dB without one.',
+  }),
   losingFrames: Type.Boolean({ description: 'At least a tenth of the uplinks does not arrive.' }),
   intervalSeconds: numberOrNull(
     'The time between two uplinks, in seconds, as the device profile expects it, or else as it was learned; null when it is not known.',

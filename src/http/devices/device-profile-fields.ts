@@ -103,8 +103,12 @@ const LISTED = {
     maximum: PROFILE_BOUNDS.intervalSeconds,
     description: 'The time between two uplinks; 0: none is expected.',
   }),
-  batteryLimitPercent: Limit(0, 100, 'A battery level below it is low; null: no limit.'),
-  marginLimitDb: Limit(-32, 31, 'A margin below it is weak; null: no limit.'),
+  batteryLimitPercent: Limit(0, 100, 'A battery level below it is low; null: 20 percent.'),
+  marginLimitDb: Limit(
+    -32,
+    31,
+    'A mean SNR that is less than this above the need of the spreading factor is weak, in dB; null: 5 dB.',
+  ),
   fPortRules: PortRules,
   source: Source,
 }

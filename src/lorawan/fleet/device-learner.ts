@@ -11,6 +11,8 @@ export interface Learned {
   readonly lossPercent?: number
   readonly rssi?: number
   readonly snr?: number
+  /** The mean of how far the SNR is above the need of the spreading factor, dB. */
+  readonly marginDb?: number
   readonly weakSignal?: boolean
   readonly losingFrames?: boolean
 }
@@ -37,7 +39,7 @@ const MAXIMUM_LATE_FRAMES = 16
 const MAXIMUM_STEP = 16_384
 /** Below this margin a signal is weak, until it is `MARGIN_REST_DB` better. */
 const WEAK_MARGIN_DB = 5
-const MARGIN_REST_DB = 3
+export const MARGIN_REST_DB = 3
 /** The weight of the newest uplink in the margin, so that one bad uplink is no weak signal. */
 const MARGIN_WEIGHT = 0.25
 
@@ -80,7 +82,7 @@ export class DeviceLearner {
       ...this.#loss(),
       ...(rssi === undefined ? {} : { rssi }),
       ...(snr === undefined ? {} : { snr }),
-      ...(this.#marginDb === undefined ? {} : { weakSignal: this.#isWeak }),
+      ...(this.#marginDb === undefined ? {} : { marginDb: this.#marginDb, weakSignal: this.#isWeak }),
     }
   }
 

@@ -1,5 +1,6 @@
 /** The numbers of device profiles that decide the states of their devices. */
 import { Remembered } from '../../remembered.ts'
+import { MARGIN_REST_DB } from './device-learner.ts'
 import { batteryFlagOf } from './fleet-learner.ts'
 import type { LearnedOfEvent } from './fleet-learner.ts'
 
@@ -9,6 +10,11 @@ export interface StateLimits {
   readonly expectedIntervalSeconds: number
   /** `null`: the limit of devices without a profile. */
   readonly batteryLimitPercent: number | null
+  /**
+   * A mean SNR that is less above the need of the spreading factor is weak, dB. `null`: the limit of
+   * devices without a profile.
+   */
+  readonly marginLimitDb: number | null
 }
 
 /** The registry, as far as the limits need it. */
@@ -70,12 +76,21 @@ export class ProfileLimits {
 
 function within<One extends Sighting>(limits: StateLimits, sighting: One): One {
   const intervalSeconds = intervalOf(limits)
-  const timed = intervalSeconds === undefined ? sighting : { ...sighting, intervalSeconds }
+  const timed = ofMargin(limits, intervalSeconds === undefined ? sighting : { ...sighting, intervalSeconds })
   const { batteryLevel, externalPowerSource } = timed
   const { batteryLimitPercent } = limits
   if (batteryLimitPercent === null || batteryLevel === undefined || externalPowerSource === true) return timed
   const { lowBattery: _ofOtherLimit, ...rest } = timed
   return { ...rest, ...batteryFlagOf(batteryLevel, batteryLimitPercent) } as One
+}
+
+/** A little above the limit the flag stays as it is. */
+function ofMargin<One extends Sighting>({ marginLimitDb }: StateLimits, sighting: One): One {
+  const { marginDb } = sighting
+  if (marginLimitDb === null || marginDb === undefined) return sighting
+  const { weakSignal: _ofOtherLimit, ...rest } = sighting
+  const isBetween = marginDb >= marginLimitDb && marginDb < marginLimitDb + MARGIN_REST_DB
+  return (isBetween ? rest : { ...rest, weakSignal: marginDb < marginLimitDb }) as One
 }
 
 function intervalOf(limits: StateLimits | undefined): number | undefined {
