@@ -52,6 +52,15 @@ async function until<T>(
   }
 }
 
+/** The promise's value. A rejection tells how far the program has come. */
+async function told<T>(program: Program, waiting: Promise<T>): Promise<T> {
+  try {
+    return await waiting
+  } catch (error) {
+    throw new Error(`${String(error)}, beside a program that ${stateOf(program)}`, { cause: error })
+  }
+}
+
 /** Says how far a program has come, with the end of the service's log. */
 function stateOf({ hasEnded, stdout, stderr }: Program): string {
   const log = world.service.logText().slice(-MAXIMUM_LOG)
@@ -262,11 +271,12 @@ describe('an example', () => {
     await using program = installed.start(world, 'valve-bot.ts')
     // The device reports its leak until the valve closes.
     await until('the command', program, async () => {
-      await place.publish('up', { deviceName: 'valve 7', fCnt: 1, fPort: 1, data: 'AQ==' })
+      await told(program, place.publish('up', { deviceName: 'valve 7', fCnt: 1, fPort: 1, data: 'AQ==' }))
       return program.stdout.includes('the command is accepted') ? true : undefined
     })
-    assert.equal(await networkServer.subscribe(`application/${place.application}/device/+/command/down`), 1)
-    const { payload } = await received(networkServer)
+    const subscribed = networkServer.subscribe(`application/${place.application}/device/+/command/down`)
+    assert.equal(await told(program, subscribed), 1)
+    const { payload } = await told(program, received(networkServer))
     const { id: queueItemId, data } = JSON.parse(payload) as { readonly id: string; readonly data: string }
     assert.equal(data, 'AA==')
     const deviceInfo = { applicationId: place.application, devEui: place.device }
