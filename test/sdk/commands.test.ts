@@ -108,12 +108,12 @@ describe('a command', () => {
     const place = await world.place()
     await listen(place)
     const input = { id: 'close-61-0', fPort: 10, data: 'AQI=', confirmed: true }
-    const before = fieldgate.device(place.device, place).send(input)
+    const first = fieldgate.device(place.device, place).send(input)
     const queueItemId = await nextQueueItem()
     const deviceInfo = { applicationId: place.application, devEui: place.device }
     await place.publish('txack', { deviceInfo, queueItemId })
     await place.publish('ack', { deviceInfo, queueItemId, acknowledged: true })
-    await within(before.acknowledged, 'acknowledged')
+    await within(first.acknowledged, 'acknowledged')
     const again = fieldgate.device(place.device, place).send(input)
     await within(again.accepted, 'accepted')
     await within(again.acknowledged, 'acknowledged')
