@@ -1,10 +1,9 @@
 /**
  * The recipe of docs/how-to/kafka.md with a real Redpanda Connect and a real Apache Kafka.
- * `FIELDGATE_TEST_REDPANDA_CONNECT` names the program, and `FIELDGATE_TEST_KAFKA` the folder with
- * the jars of Kafka.
+ * `FIELDGATE_TEST_REDPANDA_CONNECT` names the program.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -12,38 +11,33 @@ import { climateUplink, startWorld } from '../console/world.ts'
 import type { World } from '../console/world.ts'
 import { documentedBlock } from '../support/documented.ts'
 import { freePort } from '../support/free-port.ts'
-import { outputOf, Program } from '../support/program.ts'
+import { Program } from '../support/program.ts'
+import { Kafka } from './kafka-server.ts'
 import { absenceOf, writeWithToken } from './recipe-world.ts'
 
-const jars = process.env['FIELDGATE_TEST_KAFKA']
+const found = Kafka.find()
 const missing =
-  absenceOf('FIELDGATE_TEST_REDPANDA_CONNECT', '--version') ??
-  (jars === undefined ? 'set FIELDGATE_TEST_KAFKA to the folder with the jars of Kafka' : undefined)
-const CLASSES = ['-Xmx512m', '-cp', `${jars}/*`]
-/** Kafka tells of its start in its log alone. */
-const LOG = [
-  'log4j.rootLogger=INFO, out',
-  'log4j.appender.out=org.apache.log4j.ConsoleAppender',
-  'log4j.appender.out.layout=org.apache.log4j.PatternLayout',
-  'log4j.appender.out.layout.ConversionPattern=%m%n',
-]
+  absenceOf('FIELDGATE_TEST_REDPANDA_CONNECT', '--version') ?? (found instanceof Kafka ? undefined : found)
 
 describe('Redpanda Connect with the configuration of the page', { skip: missing ?? false }, () => {
   let folder: string
   let world: World
-  let kafka: Program
+  let kafka: Kafka
+  let server: Program
   let port: number
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'fieldgate-kafka-'))
     world = await startWorld()
     port = await freePort()
-    kafka = await startKafka(folder, port)
+    assert.ok(found instanceof Kafka)
+    kafka = found
+    server = await kafka.start(folder, port)
     await writeConfiguration()
   })
 
   after(async () => {
-    await kafka?.[Symbol.asyncDispose]()
+    await server?.[Symbol.asyncDispose]()
     await world?.[Symbol.asyncDispose]()
     await rm(folder, { recursive: true, force: true })
   })
@@ -98,7 +92,7 @@ describe('Redpanda Connect with the configuration of the page', { skip: missing 
     const reader = ['org.apache.kafka.tools.consumer.ConsoleConsumer', '--bootstrap-server', `127.0.0.1:${port}`]
     const what = ['--topic', 'lorawan-events', '--from-beginning', '--max-messages', String(wanted.length)]
     const printed = ['--timeout-ms', '20000', '--property', 'print.key=true', '--property', 'print.headers=true']
-    const text = await outputOf('java', [...CLASSES, ...reader, ...what, ...printed])
+    const text = await kafka.run(...reader, ...what, ...printed)
     const records = text.split('\n').flatMap((line) => {
       const [, headers = '', key = '', body = '{}'] = /^(\S*kind:\S*)\t([0-9a-f]{16})\t(\{.*\})$/.exec(line) ?? []
       const kind = /kind:(\w+)/.exec(headers)?.[1]
@@ -109,36 +103,3 @@ describe('Redpanda Connect with the configuration of the page', { skip: missing 
     assert.deepEqual(records, wanted, text)
   }
 })
-
-/** A Kafka of one process, with one partition a topic. */
-async function startKafka(folder: string, port: number): Promise<Program> {
-  const controller = await freePort()
-  const file = join(folder, 'server.properties')
-  const lines = [
-    'process.roles=broker,controller',
-    'node.id=1',
-    `controller.quorum.voters=1@127.0.0.1:${controller}`,
-    `listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller}`,
-    `advertised.listeners=PLAINTEXT://127.0.0.1:${port}`,
-    'controller.listener.names=CONTROLLER',
-    'listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
-    `log.dirs=${join(folder, 'kafka')}`,
-    'offsets.topic.replication.factor=1',
-    'transaction.state.log.replication.factor=1',
-    'transaction.state.log.min.isr=1',
-    'group.initial.rebalance.delay.ms=0',
-  ]
-  await writeFile(file, `${lines.join('\n')}\n`)
-  const logging = join(folder, 'log4j.properties')
-  await writeFile(logging, `${LOG.join('\n')}\n`)
-  const format = ['kafka.tools.StorageTool', 'format', '--cluster-id', 'MkU3OEVBNTcwNTJENDM2Qg', '--config', file]
-  await outputOf('java', [...CLASSES, ...format])
-  const kafka = new Program('java', [`-Dlog4j.configuration=file:${logging}`, ...CLASSES, 'kafka.Kafka', file])
-  try {
-    await kafka.output(/Kafka Server started/, 60_000)
-  } catch (error) {
-    await kafka[Symbol.asyncDispose]()
-    throw error
-  }
-  return kafka
-}

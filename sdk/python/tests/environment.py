@@ -13,7 +13,14 @@ import sys
 import venv
 from pathlib import Path
 
-PACKAGES = ("paho-mqtt>=2.1,<3", "PySocks>=1.7", "build", "hatchling>=1.26", "psycopg[binary]>=3.1")
+PACKAGES = (
+    "paho-mqtt>=2.1,<3",
+    "PySocks>=1.7",
+    "build",
+    "hatchling>=1.26",
+    "psycopg[binary]>=3.1",
+    "aiokafka>=0.12",
+)
 NO_PACKAGES = 3
 INSTALL_SECONDS = 300
 
