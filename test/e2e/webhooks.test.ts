@@ -8,12 +8,17 @@ import { EventEmitter, once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
+import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { connectAsync } from 'mqtt'
 import { Administration } from '../support/administration.ts'
 import type { ServiceCredential } from '../support/administration.ts'
 import { within } from '../support/bounded-wait.ts'
+import { textIn } from '../support/https-client.ts'
+import { npmParts } from '../support/npm-parts.ts'
 import { makeFolder, startAsProcess } from '../support/running-service.ts'
 import type { RunningService } from '../support/running-service.ts'
 
@@ -70,11 +75,22 @@ class Receiver {
   }
 }
 
+/** The part of the package `standardwebhooks` that a receiver uses. */
+interface Library {
+  readonly Webhook: new (secret: string) => {
+    /** Throws where the signature is not that of the body. */
+    verify(body: string, headers: Readonly<Record<string, string>>): unknown
+  }
+}
+
 let folder: string
+let library: Library
 const receiver = new Receiver()
 
 before(async () => {
   folder = await makeFolder()
+  const parts = await npmParts(fileURLToPath(new URL('./webhook-parts', import.meta.url)))
+  library = createRequire(join(parts, 'package.json'))('standardwebhooks') as Library
 })
 
 after(async () => {
@@ -149,6 +165,15 @@ test('no acknowledged event is lost over a kill, order holds, and the signature 
     const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
     assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
   }
+  // The library of the specification takes both secrets during an overlap, and no changed body.
+  const secrets = [webhook.secret, await rotate(service, `${path}/${webhook.id}`)]
+  const before = receiver.received.length
+  await publish(service, credential, topics, [80, 82])
+  await receiver.until(() => known().size === 3 * 82, 'the events after the rotation')
+  for (const { headers, body } of receiver.received.slice(before)) {
+    for (const secret of secrets) new library.Webhook(secret).verify(body, headers)
+    assert.throws(() => new library.Webhook(webhook.secret).verify(`${body} `, headers))
+  }
   // A replay from an event sends it again.
   const earlier = receiver.received.length
   const [event] = receiver.received.slice(-1)
@@ -159,6 +184,13 @@ test('no acknowledged event is lost over a kill, order holds, and the signature 
   const answer = await service.http.must('POST', `${path}/${webhook.id}/pause`, { token })
   assert.deepEqual(answer, {})
 })
+
+/** Gives the webhook a second secret. The first one stays good for an hour. */
+async function rotate(service: RunningService, path: string): Promise<string> {
+  const json = { overlapSeconds: 3600 }
+  const made = await service.http.must('POST', `${path}/rotate-secret`, { token: service.adminSession, json })
+  return textIn(made, 'secret')
+}
 
 test('a service calls no address of its own machine, unless its operator allows that', async () => {
   const data = await makeFolder()
