@@ -56,7 +56,7 @@ describe('Telegraf with the configuration of the page', { skip: missing ?? false
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('writes each uplink once, also those of its absence and those after a new token', async () => {
+  test('loses no uplink of its absence, and none while it takes a new token', async () => {
     const [, device] = world.devices
     assert.ok(device !== undefined)
     const publish = (fCnt: number): Promise<void> => world.publish(device, 'up', climateUplink(fCnt))
@@ -108,12 +108,15 @@ describe('Telegraf with the configuration of the page', { skip: missing ?? false
 
   /**
    * Waits until the table has these frame counters. Only the database can tell when a row is there.
+   * As the page says, an uplink may be written twice: Telegraf reads its new configuration, or ends,
+   * between the row and the acknowledgement.
    */
   async function rowsAre(wanted: string): Promise<void> {
     const end = performance.now() + 30_000
     for (;;) {
       const isThere = server.run(database, `select to_regclass('uplink') is not null`) === 't'
-      const rows = isThere ? server.run(database, `select string_agg(f_cnt::text, ',' order by f_cnt) from uplink`) : ''
+      const all = "select string_agg(f_cnt::text, ',' order by f_cnt) from (select distinct f_cnt from uplink) rows"
+      const rows = isThere ? server.run(database, all) : ''
       if (rows === wanted) return
       assert.ok(performance.now() < end, `the rows are ${rows}`)
       await pause(200)
