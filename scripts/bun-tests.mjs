@@ -23,7 +23,7 @@ import { join } from 'node:path'
  * @property {(file: string) => boolean} [mostlyWaits] True for a file that hardly uses the processor: one of these runs beside
  *   three of the others. The default is false.
  * @property {(result: FileResult) => void} [onResult] Called after each file.
- * @property {number} [fileMs] The time limit of a file; the default is 5 minutes.
+ * @property {number} [fileMs] The time limit of a file; the default is 10 minutes.
  */
 
 /**
@@ -34,7 +34,7 @@ const CONCURRENCY = 3
 /** The time limit of a test. */
 const TEST_MS = 120_000
 /** The time limit of a file, whose process is killed at its end. */
-const FILE_MS = 300_000
+const FILE_MS = 600_000
 /** The stack of the processes in which scripts run; see `helper-process.ts`. */
 const STACK_BYTES = '1500000'
 /** The bounds of what is kept of a file's output, and of each line that is shown. */
