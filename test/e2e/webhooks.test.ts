@@ -167,10 +167,10 @@ test('no acknowledged event is lost over a kill, order holds, and the signature 
   }
   // The library of the specification takes both secrets during an overlap, and no changed body.
   const secrets = [webhook.secret, await rotate(service, `${path}/${webhook.id}`)]
-  const untilThen = receiver.received.length
+  const atRotation = receiver.received.length
   await publish(service, credential, topics, [80, 82])
   await receiver.until(() => known().size === 3 * 82, 'the events after the rotation')
-  for (const { headers, body } of receiver.received.slice(untilThen)) {
+  for (const { headers, body } of receiver.received.slice(atRotation)) {
     for (const secret of secrets) new library.Webhook(secret).verify(body, headers)
     assert.throws(() => new library.Webhook(webhook.secret).verify(`${body} `, headers))
   }

@@ -107,9 +107,9 @@ describe('Telegraf with the configuration of the page', { skip: missing ?? false
   }
 
   /**
-   * Waits until the table has these frame counters. Only the database can tell when a row is there.
-   * As the page says, an uplink may be written twice: Telegraf reads its new configuration, or ends,
-   * between the row and the acknowledgement.
+   * Waits until the table has these frame counters. Only the database can tell when a row is
+   * there. As the page says, an uplink may be written twice: Telegraf reads its new configuration,
+   * or ends, between the row and the acknowledgement.
    */
   async function rowsAre(wanted: string): Promise<void> {
     const end = performance.now() + 30_000
