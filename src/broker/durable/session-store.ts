@@ -17,7 +17,7 @@ import { encodeCheckpoint, encodeGroup, encodeInflight, encodeSession, encodeSub
 import type { Inflight, Session } from '../sessions/session.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
 import { saveReaders } from './save-readers.ts'
-import { STATE_KEYS, splitKey } from './state-keys.ts'
+import { STATE_KEYS } from './state-keys.ts'
 import type { StateWay } from './state-way.ts'
 import { putBack, unsavedSubscriptions } from './unsaved-subscriptions.ts'
 import { writeState } from './write-state.ts'
@@ -169,7 +169,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
    */
   sending(session: Session, entry: Inflight, done: () => void): void {
     this.changed(session)
-    this.#write(session.tenant, [inflightChange(session, entry, 'publish')], done)
+    this.#writeStep(session, inflightChange(session, entry, 'publish'), done)
   }
 
   /**
@@ -177,7 +177,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
    * a crash.
    */
   releasing(session: Session, entry: Inflight, done: () => void): void {
-    this.#write(session.tenant, [inflightChange(session, entry, 'pubrel')], done)
+    this.#writeStep(session, inflightChange(session, entry, 'pubrel'), done)
   }
 
   /** The client has brought the message to its end. */
@@ -205,7 +205,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
 
   /** Remembers an incoming QoS 2 message by a write of its own. */
   saveReceived(session: Session, packetId: number, done: () => void): void {
-    this.#write(session.tenant, [this.received(session, packetId)], done)
+    this.#writeStep(session, this.received(session, packetId), done)
   }
 
   /**
@@ -213,7 +213,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
    * mean another message.
    */
   released(session: Session, packetId: number, done: () => void): void {
-    this.#write(session.tenant, [{ key: STATE_KEYS.received(session.key, packetId), value: undefined }], done)
+    this.#writeStep(session, { key: STATE_KEYS.received(session.key, packetId), value: undefined }, done)
   }
 
   /**
@@ -263,7 +263,6 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     if (!session.isSaved) return []
     session.isSaved = false
     this.#arrived.delete(session)
-    this.#dropRefused(session)
     const keys = [STATE_KEYS.session(session.key)]
     const topicFilters = new Set([...session.subscriptions.keys(), ...(session.unsavedSubscriptions ?? [])])
     session.unsavedSubscriptions = undefined
@@ -278,14 +277,6 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
       return false
     })
     return keys
-  }
-
-  /** Writes of the Session that were refused must not come behind those that forget its records. */
-  #dropRefused({ key }: Session): void {
-    this.#refused = this.#refused.map((write) => ({
-      ...write,
-      changes: write.changes.filter((change) => splitKey(change.key).slice(0, 3).join('\0') !== key),
-    }))
   }
 
   /** The group has lost its last member. */
@@ -410,7 +401,20 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     return { key: STATE_KEYS.group(group.key), value: isPlain ? undefined : encodeGroup(group) }
   }
 
-  #write(tenant: string | undefined, changes: readonly StateChange[], done: () => void): void {
+  /**
+   * Writes one step of QoS 2. A refused one is not tried again when the Session has ended or left:
+   * it would come behind the write that forgets the Session's records.
+   */
+  #writeStep(session: Session, change: StateChange, done: () => void): void {
+    this.#write(session.tenant, [change], done, () => !session.hasEnded)
+  }
+
+  #write(
+    tenant: string | undefined,
+    changes: readonly StateChange[],
+    done: () => void,
+    isWanted: () => boolean = () => true,
+  ): void {
     if (this.#refusedOf.has(tenant)) {
       // Behind the writes that were refused before, so that the order holds.
       this.#refused.push({ tenant, changes, done })
@@ -418,7 +422,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     }
     const failed = (failure: EngineFailure): void => {
       // The windows of the Sessions that wait for these writes bound their number.
-      this.#tryLater({ tenant, changes, done })
+      if (isWanted()) this.#tryLater({ tenant, changes, done })
       this.#failed(failure)
     }
     if (tenant === undefined) this.#engine.write({ changes, committed: done, failed })

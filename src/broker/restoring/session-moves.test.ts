@@ -1,6 +1,7 @@
 /** Sessions that go from one node to another: nodes within one process, over one log. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { StateRequest } from '../ports/engine.ts'
 import { TOPIC_FILTER, TOPIC_NAME, publish, take, texts, three } from '../../../test/support/broker-nodes.ts'
 
 const KEPT = { clientId: 'reader', cleanStart: false, properties: { sessionExpiryIntervalSeconds: 3600 } } as const
@@ -80,6 +81,35 @@ describe('a Session in a deployment of several nodes', () => {
     assert.equal(packets[0].packetId, two.packetId)
     assert.deepEqual([packets[1].packetId, packets[1].dup], [one.packetId, true])
     assert.deepEqual(await second.sync(), [])
+  })
+
+  it('leaves nothing behind when the engine refuses a write that it had under way', async () => {
+    const { a, b } = await three()
+    const first = await a.connect(KEPT)
+    await first.subscribe(TOPIC_FILTER, { qos: 2 })
+    await publish(await b.connect(), '1', 2)
+    const { packetId } = await first.next('publish')
+    const refused: StateRequest[] = []
+    const { engine } = a
+    const write = engine.write.bind(engine)
+    engine.write = (request) => {
+      const isStep = request.changes.length === 1 && request.changes[0]?.key.startsWith('sent/') === true
+      if (isStep) refused.push(request)
+      else write(request)
+    }
+    first.acknowledge('pubrec', packetId)
+    await a.node.homes.find('turn', 0)
+    first.drop()
+    const second = await b.connect(KEPT)
+    assert.deepEqual(texts(await take(second, 1)), ['1'])
+    engine.write = write
+    assert.equal(refused.length, 1)
+    for (const request of refused) request.failed({ reasonCode: 0x97, reason: 'no room' })
+    await a.broker.store?.checkpoint()
+    assert.deepEqual(
+      [...engine.state.keys()].filter((key) => key.startsWith('sent/')),
+      [],
+    )
   })
 
   it('remembers a QoS 2 message that its client has not released', async () => {
