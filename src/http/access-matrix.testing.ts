@@ -633,6 +633,14 @@ const DEVICES: readonly RouteCase[] = [
     hides: true,
   },
   {
+    method: 'GET',
+    url: '/api/devices/export',
+    credential: 'session',
+    request: ({ applicationId }) => ({ url: '/api/devices/export', query: { applicationID: applicationId } }),
+    people: MEMBERS,
+    hides: true,
+  },
+  {
     method: 'POST',
     url: '/api/devices/import',
     credential: 'session',

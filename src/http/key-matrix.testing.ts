@@ -67,6 +67,7 @@ export const KEY_RIGHTS: Readonly<Record<string, readonly ApiKeyRight[]>> = {
 
   'GET /api/devices': ['devices.read', 'devices.write'],
   'POST /api/devices': ['devices.write'],
+  'GET /api/devices/export': ['devices.read', 'devices.write'],
   'POST /api/devices/import': ['devices.write'],
   'GET /api/devices/:devEui': ['devices.read', 'devices.write'],
   'PUT /api/devices/:devEui': ['devices.write'],

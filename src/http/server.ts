@@ -23,6 +23,7 @@ import { answerFor, invalidArgument, RequestRefused, routeNotFound } from './api
 import type { HttpApp } from './api/http-app.ts'
 import { addRoutes } from './api/routes.ts'
 import type { Route } from './api/routes.ts'
+import { exportRoutes } from './devices/export-devices.ts'
 import { importRoutes, streamUploads } from './devices/import-devices.ts'
 import { loginRoutes } from './account/login.ts'
 import { memberRoutes } from './tenants/members.ts'
@@ -241,6 +242,7 @@ function routesOf(options: HttpServerOptions): readonly Route[] {
     ...userRoutes(registry),
     ...applicationRoutes(registry, codecs),
     ...(codecs === undefined ? [] : codecTrialRoutes(codecs, clock)),
+    ...exportRoutes(registry, turns),
     ...deviceRoutes(registry, turns),
     ...(options.unknownDevices === undefined ? [] : unknownDeviceRoutes(registry, options.unknownDevices)),
     ...deviceProfileRoutes(registry, codecs, clock),

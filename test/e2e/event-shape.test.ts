@@ -1,4 +1,6 @@
-/** The setting `eventShape` of an application, from the network server to subscribers and history. */
+/**
+ * The setting `eventShape` of an application, from the network server to subscribers and history.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { connectAsync } from 'mqtt'
@@ -76,7 +78,7 @@ function recordedUplink(version: RecordedVersion): Members {
   return JSON.parse(text) as Members
 }
 
-/** Publishes the uplink, and answers the event that subscribers get, after a look into the history. */
+/** Publishes the uplink. Answers the event that subscribers get, which the history has as well. */
 async function through(uplink: Members): Promise<Members> {
   const topic = `application/${applicationId}/device/${devEui}/event/up`
   await networkServer.publishAsync(topic, JSON.stringify(uplink), { qos: 1 })

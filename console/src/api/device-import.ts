@@ -19,6 +19,10 @@ export interface ImportReport {
   readonly dryRun: boolean
   readonly totalCount: string
   readonly createdCount: string
+  /** Devices that were changed, or will be. */
+  readonly updatedCount: string
+  /** Devices that are as the table has them. */
+  readonly unchangedCount: string
   readonly refusedCount: string
   /** The reason why the import stopped before the end of the table; "" where it did not stop. */
   readonly stopped: string
@@ -32,6 +36,8 @@ interface ImportRequest {
   /** The application of rows that do not name one. */
   readonly applicationId: string
   readonly file: File
+  /** Rows change devices that exist, instead of being refused. */
+  readonly isUpdate: boolean
   /** Checks the table without writing anything. */
   readonly isTrial: boolean
   /**
@@ -100,6 +106,8 @@ const NOTHING: ImportReport = {
   dryRun: false,
   totalCount: '0',
   createdCount: '0',
+  updatedCount: '0',
+  unchangedCount: '0',
   refusedCount: '0',
   stopped: '',
   unknownColumns: [],
@@ -122,12 +130,14 @@ function moved(report: ImportReport, linesBefore: number, repeated: ReadonlyMap<
 }
 
 function joined(one: ImportReport, next: ImportReport): ImportReport {
-  const sum = (member: 'totalCount' | 'createdCount' | 'refusedCount'): string =>
+  const sum = (member: keyof ImportReport & `${string}Count`): string =>
     String(Number(one[member]) + Number(next[member]))
   return {
     ...next,
     totalCount: sum('totalCount'),
     createdCount: sum('createdCount'),
+    updatedCount: sum('updatedCount'),
+    unchangedCount: sum('unchangedCount'),
     refusedCount: sum('refusedCount'),
     unknownColumns: [...new Set([...one.unknownColumns, ...next.unknownColumns])],
     errors: [...one.errors, ...next.errors].slice(0, LISTED_ROWS),
@@ -135,11 +145,11 @@ function joined(one: ImportReport, next: ImportReport): ImportReport {
 }
 
 function send(
-  { applicationId, file, isTrial, signal, onProgress }: ImportRequest,
+  { applicationId, isUpdate, file, isTrial, signal, onProgress }: ImportRequest,
   content: Blob,
 ): Promise<ImportReport> {
   const contentType = isJsonLines(file) ? 'application/x-ndjson' : 'text/csv'
-  const query = { applicationID: applicationId, dryRun: String(isTrial) }
+  const query = { applicationID: applicationId, dryRun: String(isTrial), update: String(isUpdate) }
   return upload<ImportReport>('/api/devices/import', { query, contentType, content, signal, onProgress })
 }
 

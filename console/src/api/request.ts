@@ -82,6 +82,14 @@ export async function request<T>(method: string, path: string, options: RequestO
   throw refusalOf(response.status, answer, options.token === undefined)
 }
 
+/** Reads a file of the service. Throws as `request` does. */
+export async function download(path: string, query: NonNullable<RequestOptions['query']>): Promise<Blob> {
+  const headers = { 'grpc-metadata-authorization': `Bearer ${session.token() ?? ''}` }
+  const response = await answerTo(path + queryText(query), { method: 'GET', headers, credentials: 'same-origin' })
+  if (response.ok) return response.blob()
+  throw refusalOf(response.status, await response.json().catch(() => undefined))
+}
+
 async function answerTo(url: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(url, init)

@@ -2,7 +2,7 @@
  * Imports many devices: the table is checked first, and written when the person has seen its
  * faults.
  */
-import { Anchor, Button, FileButton, Group, Progress, Select, Stack, Text } from '@mantine/core'
+import { Anchor, Button, FileButton, Group, Progress, Select, Stack, Switch, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { DragEvent, ReactElement } from 'react'
@@ -32,8 +32,9 @@ export function ImportPage(): ReactElement {
   const { organization } = useOrganization()
   const applications = useApplications(organization.id)
   const [chosen, setChosen] = useState<string | null>(null)
+  const [isUpdate, setUpdate] = useState(false)
   const applicationId = chosen ?? applications.data?.result[0]?.id
-  const { file, look, write, part, begin, cancel } = useImport(applicationId ?? '')
+  const { file, look, write, part, begin, cancel } = useImport(applicationId ?? '', isUpdate)
   const isBusy = look.isPending || write.isPending
   const report = write.data ?? look.data
   if (applications.data?.result.length === 0) return <NoApplication />
@@ -59,9 +60,23 @@ export function ImportPage(): ReactElement {
             allowDeselect={false}
             searchable
           />
+          <UpdateSwitch
+            isOn={isUpdate}
+            isDisabled={isBusy}
+            onChange={(isOn) => {
+              setUpdate(isOn)
+              cancel()
+            }}
+          />
           <FileField onFile={begin} isDisabled={isBusy || applicationId === undefined} />
           {isBusy ? (
-            <Transfer fileName={file?.name ?? ''} part={part} isWriting={write.isPending} onCancel={cancel} />
+            <Transfer
+              fileName={file?.name ?? ''}
+              part={part}
+              isWriting={write.isPending}
+              isUpdate={isUpdate}
+              onCancel={cancel}
+            />
           ) : null}
           <Failure error={look.error ?? write.error} />
         </Stack>
@@ -84,7 +99,25 @@ export function ImportPage(): ReactElement {
   )
 }
 
-function useImport(applicationId: string) {
+interface UpdateSwitchProps {
+  readonly isOn: boolean
+  readonly isDisabled: boolean
+  readonly onChange: (isOn: boolean) => void
+}
+
+function UpdateSwitch({ isOn, isDisabled, onChange }: UpdateSwitchProps): ReactElement {
+  return (
+    <Switch
+      label="Change devices that exist"
+      description="A row changes what its columns name. Empty cells, and tags without a column, stay as they are."
+      checked={isOn}
+      onChange={(event) => onChange(event.currentTarget.checked)}
+      disabled={isDisabled}
+    />
+  )
+}
+
+function useImport(applicationId: string, isUpdate: boolean) {
   const queryClient = useQueryClient()
   const [file, setFile] = useState<File>()
   const [part, setPart] = useState(0)
@@ -94,7 +127,7 @@ function useImport(applicationId: string) {
     running.current = new AbortController()
     setPart(0)
     const { signal } = running.current
-    return importDevices({ applicationId, file: table, isTrial, looked, signal, onProgress: setPart })
+    return importDevices({ applicationId, isUpdate, file: table, isTrial, looked, signal, onProgress: setPart })
   }
   const look = useMutation({ mutationFn: async (table: File) => run(table, true) })
   const write = useMutation({
@@ -163,12 +196,13 @@ interface TransferProps {
   readonly fileName: string
   readonly part: number
   readonly isWriting: boolean
+  readonly isUpdate: boolean
   readonly onCancel: () => void
 }
 
-function Transfer({ fileName, part, isWriting, onCancel }: TransferProps): ReactElement {
+function Transfer({ fileName, part, isWriting, isUpdate, onCancel }: TransferProps): ReactElement {
   const percent = Math.round(part * 100)
-  const doing = isWriting ? 'Creating the devices of' : 'Checking'
+  const doing = isWriting ? (isUpdate ? 'Writing the devices of' : 'Creating the devices of') : 'Checking'
   // While a table is checked, the network takes all of it long before the service has read it.
   const atTheEnd = isWriting ? 'the last rows' : 'all of it is sent, its rows are being read'
   return (
@@ -184,7 +218,7 @@ function Transfer({ fileName, part, isWriting, onCancel }: TransferProps): React
       <Progress value={percent} animated aria-label={`${doing} ${fileName}`} />
       {isWriting ? (
         <Text size="sm" c="dimmed">
-          If you cancel, the devices created so far stay. Importing the table again adds the rest.
+          If you cancel, the devices written so far stay. Importing the table again adds the rest.
         </Text>
       ) : null}
     </Stack>

@@ -10,6 +10,7 @@ import { sentenceFor } from '../api/sentence.ts'
 import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { Panel } from '../shell/panel.tsx'
+import { saveAs } from '../shell/save-as.ts'
 import { counted } from './counted.ts'
 
 interface ImportReportPanelProps {
@@ -22,11 +23,12 @@ interface ImportReportPanelProps {
 export function ImportReportPanel({ report, file, onWrite }: ImportReportPanelProps): ReactElement {
   const { dryRun, stopped, unknownColumns } = report
   const created = Number(report.createdCount)
+  const updated = Number(report.updatedCount)
   const refused = Number(report.refusedCount)
   return (
     <Panel
       flush
-      title={dryRun ? `What is in ${file.name}` : `${counted(created, 'device was', 'devices were')} created`}
+      title={dryRun ? `What is in ${file.name}` : writtenText(created, updated)}
       lead={
         <Group gap="xs" mt={4} component="span" role="status">
           {dryRun ? (
@@ -34,6 +36,7 @@ export function ImportReportPanel({ report, file, onWrite }: ImportReportPanelPr
               {counted(created, 'new device', 'new devices')}
             </Badge>
           ) : null}
+          <Known report={report} />
           <Badge variant="light" color={refused === 0 ? 'gray' : 'orange'} tt="none" size="lg">
             {refused === 0 ? 'no row is wrong' : counted(refused, 'row is wrong', 'rows are wrong')}
           </Badge>
@@ -55,8 +58,8 @@ export function ImportReportPanel({ report, file, onWrite }: ImportReportPanelPr
         )}
         <Group px={EDGE} pb="md" gap="md">
           {dryRun ? (
-            <Button disabled={created === 0} onClick={onWrite}>
-              {created === 0 ? 'Nothing to create' : `Create ${counted(created, 'device', 'devices')}`}
+            <Button disabled={created + updated === 0} onClick={onWrite}>
+              {toWriteText(created, updated)}
             </Button>
           ) : (
             <Anchor component={Link} href="/devices">
@@ -80,15 +83,48 @@ export function ImportReportPanel({ report, file, onWrite }: ImportReportPanelPr
   )
 }
 
+/** The numbers of devices that exist. */
+function Known({ report }: { readonly report: ImportReport }): ReactElement {
+  const { dryRun } = report
+  const updated = Number(report.updatedCount)
+  const unchanged = Number(report.unchangedCount)
+  return (
+    <>
+      {dryRun && updated > 0 ? (
+        <Badge variant="light" tt="none" size="lg">
+          {counted(updated, 'changed device', 'changed devices')}
+        </Badge>
+      ) : null}
+      {unchanged > 0 ? (
+        <Badge variant="light" color="gray" tt="none" size="lg">
+          {counted(unchanged, 'device is', 'devices are')} as in the table
+        </Badge>
+      ) : null}
+    </>
+  )
+}
+
 /** The padding at the left and right, the same as that of the panel's head. */
 const EDGE = { base: 'md', sm: 'lg' }
 
-function nextStep({ dryRun, createdCount, refusedCount, errors }: ImportReport): string {
+function writtenText(created: number, updated: number): string {
+  const text = `${counted(created, 'device was', 'devices were')} created`
+  return updated === 0 ? text : `${text}, and ${counted(updated, 'device was', 'devices were')} changed`
+}
+
+function toWriteText(created: number, updated: number): string {
+  if (created + updated === 0) return 'Nothing to write'
+  if (updated === 0) return `Create ${counted(created, 'device', 'devices')}`
+  const change = counted(updated, 'device', 'devices')
+  return created === 0 ? `Change ${change}` : `Create ${created.toLocaleString('en')} and change ${change}`
+}
+
+function nextStep({ dryRun, createdCount, updatedCount, refusedCount, errors }: ImportReport): string {
   const refused = Number(refusedCount)
   if (refused === 0) return dryRun ? 'Nothing is written yet.' : 'They are ready for events and commands.'
   const listed = refused > errors.length ? ` The first ${errors.length.toLocaleString('en')} are listed.` : ''
   if (!dryRun) return `The rows below were left out.${listed}`
-  if (createdCount === '0') return `Fix the rows below and choose the file again.${listed}`
+  if (createdCount === '0' && updatedCount === '0') return `Fix the rows below and choose the file again.${listed}`
   return `Fix the rows below and choose the file again, or continue without them.${listed}`
 }
 
@@ -132,14 +168,6 @@ function DownloadRefused({ file, rows }: DownloadRefusedProps): ReactElement {
       <Failure error={download.error} />
     </>
   )
-}
-
-function saveAs(name: string, content: Blob): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(content)
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(link.href)
 }
 
 function RefusedRows({ rows }: { readonly rows: readonly RefusedRow[] }): ReactElement {

@@ -77,7 +77,8 @@ export function DeviceStateNumbers({ applicationId, value, onChange }: DeviceSta
       {STATES.map(({ value: state, label, color }, index) => (
         <Button
           key={state}
-          size="compact-md"
+          size="compact-sm"
+          fw={500}
           variant={value === state ? 'light' : 'default'}
           aria-pressed={value === state}
           leftSection={<Dot color={color} />}

@@ -1,17 +1,22 @@
 /** All devices of the organization, found by name or DevEUI. */
 import { Anchor, Badge, Button, Group, Select, Text } from '@mantine/core'
-import type { ReactElement } from 'react'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { ComponentProps, ReactElement } from 'react'
 import { Link } from 'wouter'
 import { useAddressState } from '../administration/address-state.ts'
 import { PAGE, useResourceList } from '../administration/resource-list.ts'
 import { ListView } from '../administration/resource-table.tsx'
 import { DEVICES_PATH, useApplications } from '../api/directory.ts'
 import type { Device } from '../api/directory.ts'
+import { download } from '../api/request.ts'
 import { Blank } from '../shell/blank.tsx'
 import { useDialog } from '../shell/dialog.tsx'
+import { Failure } from '../shell/failure.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 import { Page } from '../shell/page.tsx'
+import { saveAs } from '../shell/save-as.ts'
 import { When } from '../shell/when.tsx'
 import { Battery } from './battery.tsx'
 import { DeviceDialog } from './device-dialog.tsx'
@@ -37,13 +42,20 @@ export function DevicesPage(): ReactElement {
     query: { organizationID: organization.id, applicationID: applicationId, state },
     refreshMs: REFRESH_MS,
   })
+  const [failure, setFailure] = useState<unknown>(null)
   const nameOf = new Map(applications.data?.result.map(({ id, name }) => [id, name]))
   return (
     <Page
       title="Devices"
       lead={list.answer.data === undefined ? undefined : counted(list.total)}
-      aside={isDeviceAdmin ? <NewDevices onCreate={() => creating.open(undefined)} /> : undefined}
+      aside={
+        <Group gap="xs">
+          <ExportButton applicationId={applicationId} onFailure={setFailure} />
+          {isDeviceAdmin ? <NewDevices onCreate={() => creating.open(undefined)} /> : null}
+        </Group>
+      }
     >
+      <Failure error={failure} />
       <DeviceDialog state={creating} applicationId={applicationId === '' ? undefined : applicationId} />
       <DeviceStateNumbers
         applicationId={applicationId}
@@ -70,46 +82,81 @@ export function DevicesPage(): ReactElement {
           </>
         }
         keyOf={({ devEUI }) => devEUI}
-        columns={[
-          { title: 'Device', cell: (device) => <Name device={device} /> },
-          {
-            title: 'Application',
-            visibleFrom: 'sm',
-            width: '22%',
-            cell: ({ applicationID }) => nameOf.get(applicationID) ?? applicationID,
-          },
-          { title: 'State', visibleFrom: 'xs', width: 170, cell: (device) => <DeviceStateCell device={device} /> },
-          { title: 'Last seen', width: { base: 140, sm: 160 }, cell: ({ lastSeenAt }) => <When at={lastSeenAt} /> },
-          {
-            title: 'Battery',
-            visibleFrom: 'xs',
-            width: 160,
-            cell: ({ deviceStatusBatteryLevel }) => <Battery percent={deviceStatusBatteryLevel} />,
-          },
-          {
-            title: 'Margin',
-            visibleFrom: 'sm',
-            width: 110,
-            isNumber: true,
-            cell: ({ deviceStatusMargin }) => <Margin decibels={deviceStatusMargin} />,
-          },
-        ]}
+        columns={columnsOf((id) => nameOf.get(id) ?? id)}
         empty={<NoDevices isSearching={list.isSearching || applicationId !== '' || state !== ''} />}
       />
     </Page>
   )
 }
 
+/** The columns; `nameOf` gives the name of an application. */
+function columnsOf(nameOf: (applicationId: string) => string): ComponentProps<typeof ListView<Device>>['columns'] {
+  return [
+    { title: 'Device', cell: (device) => <Name device={device} /> },
+    {
+      title: 'Application',
+      visibleFrom: 'sm',
+      width: '22%',
+      cell: ({ applicationID }) => nameOf(applicationID),
+    },
+    { title: 'State', visibleFrom: 'xs', width: 170, cell: (device) => <DeviceStateCell device={device} /> },
+    { title: 'Last seen', width: { base: 140, sm: 160 }, cell: ({ lastSeenAt }) => <When at={lastSeenAt} /> },
+    {
+      title: 'Battery',
+      visibleFrom: 'xs',
+      width: 160,
+      cell: ({ deviceStatusBatteryLevel }) => <Battery percent={deviceStatusBatteryLevel} />,
+    },
+    {
+      title: 'Margin',
+      visibleFrom: 'sm',
+      width: 110,
+      isNumber: true,
+      cell: ({ deviceStatusMargin }) => <Margin decibels={deviceStatusMargin} />,
+    },
+  ]
+}
+
+interface ExportButtonProps {
+  /** Empty for all applications. */
+  readonly applicationId: string
+  /** Gets null when an export begins. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/** Saves the devices of the organization, or of the chosen application, as a table. */
+function ExportButton({ applicationId, onFailure }: ExportButtonProps): ReactElement {
+  const { organization } = useOrganization()
+  const exporting = useMutation({
+    mutationFn: async () => {
+      const place = applicationId === '' ? { organizationID: organization.id } : { applicationID: applicationId }
+      saveAs('devices.csv', await download(`${DEVICES_PATH}/export`, place))
+    },
+    onMutate: () => onFailure(null),
+    onError: onFailure,
+  })
+  return (
+    <Button
+      variant="default"
+      leftSection={<Icon name="download" />}
+      loading={exporting.isPending}
+      onClick={() => exporting.mutate()}
+    >
+      Export
+    </Button>
+  )
+}
+
 function NewDevices({ onCreate }: { readonly onCreate: () => void }): ReactElement {
   return (
-    <Group gap="xs">
+    <>
       <Button component={Link} href="/import" variant="default" leftSection={<Icon name="upload" />}>
         Import
       </Button>
       <Button leftSection={<Icon name="plus" />} onClick={onCreate}>
         New device
       </Button>
-    </Group>
+    </>
   )
 }
 

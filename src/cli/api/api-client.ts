@@ -38,6 +38,8 @@ export class ApiRefusal extends Error {
 export interface ApiClient {
   /** Returns the JSON of the answer. Throws ApiRefusal for any status but 2xx. */
   request(method: Method, path: string, body?: unknown): Promise<JsonObject>
+  /** Returns the bytes of the answer to a GET, which are not JSON. Throws as `request` does. */
+  download(path: string): Promise<Buffer>
   /** POSTs content that is not JSON; otherwise as `request`. */
   upload(path: string, type: string, content: string): Promise<JsonObject>
   close(): Promise<void>
@@ -55,6 +57,11 @@ export function createApiClient(carrier: Carrier): ApiClient {
     request: async (method, path, body) => {
       const content = body === undefined ? undefined : { type: 'application/json', content: JSON.stringify(body) }
       return accepted(await carrier.send(method, path, content))
+    },
+    download: async (path) => {
+      const answer = await carrier.send('GET', path)
+      if (answer.status >= 200 && answer.status < 300) return answer.body
+      throw refusalOf(answer)
     },
     upload: async (path, type, content) => accepted(await carrier.send('POST', path, { type, content })),
     close: () => carrier.close(),

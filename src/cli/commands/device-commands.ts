@@ -4,7 +4,8 @@ import type { Command } from 'commander'
 import { column, listQuery, showCreated, showFields, showList, withClient, withListOptions } from './administration.ts'
 import { given } from '../../given.ts'
 import type { ListOptions } from './administration.ts'
-import { listPage } from '../api/api-client.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
+import { listPage, pathWith } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
 import { objectAt, textAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
@@ -50,6 +51,7 @@ Examples:
   fieldgate device list --state silent --order-by lastSeenAt
   fieldgate device queue 0101010101010101
   fieldgate device history 0101010101010101 --last 7d --bucket 6h
+  fieldgate device export --application water-network > devices.csv
   fieldgate device update 0101010101010101 --disabled
   fieldgate device delete 0101010101010101`,
   )
@@ -98,6 +100,7 @@ Examples:
       showFields(terminal, found, options.json)
     })
 
+  addExport(device, terminal)
   addDeviceQueueCommand(device, terminal)
   addDeviceHistoryCommand(device, terminal)
 
@@ -107,6 +110,25 @@ Examples:
     'delete',
     findRemoval,
   )
+}
+
+function addExport(device: Command, terminal: Terminal): void {
+  device
+    .command('export')
+    .description('write the devices as CSV, with the columns of `fieldgate import`')
+    .option('--application <application>', 'the devices of this application')
+    .option('--organization <organization>', 'the devices of this organization')
+    .action(async ({ application, organization }: DeviceOptions, command: Command) => {
+      if ((application === undefined) === (organization === undefined)) {
+        throw new CommandFailure('Give --application or --organization.', 2)
+      }
+      const table = await withClient(terminal, command, async (client) => {
+        const applicationID = application === undefined ? undefined : await applicationIdOf(client, application)
+        const organizationID = organization === undefined ? undefined : await organizationIdOf(client, organization)
+        return client.download(pathWith('/api/devices/export', { applicationID, organizationID }))
+      })
+      terminal.out(table.toString())
+    })
 }
 
 /** Takes a state in any case, such as `silent` and `on-time`. */

@@ -79,4 +79,22 @@ describe('fieldgate import', () => {
     await writeFile(file, '')
     assert.match((await shell(`import ${file} --application water`)).error, /The CSV has no header line\./)
   })
+
+  it('changes devices that exist where that is wanted, from a table that an export has made', async () => {
+    await succeed(shell, 'application create gas --organization alpine')
+    await writeFile(file, `devEUI,name,tag:floor\n${devEui(900_000)},one,1\n${devEui(900_001)},two,\n`)
+    await succeed(shell, `import ${file} --application gas`)
+    const table = await succeed(shell, 'device export --application gas')
+    assert.match(table, /^devEUI,name,.*,tag:floor\r\n/)
+    await writeFile(file, `${table.replace(',two,', ',second,')}${devEui(900_002)},three,,,,,,,\r\n`)
+    const update = `import ${file} --application gas --update`
+    assert.equal(
+      await succeed(shell, `${update} --dry-run`),
+      '1 device would be created\n1 device would be changed, 1 as they were\n',
+    )
+    assert.equal(await succeed(shell, update), '1 device created\n1 device changed, 1 as they were\n')
+    assert.match(await succeed(shell, `device get ${devEui(900_001)}`), /^name +second$/m)
+    const nowhere = await shell('device export')
+    assert.deepEqual([nowhere.code, nowhere.error], [2, 'fieldgate: Give --application or --organization.\n'])
+  })
 })

@@ -21,6 +21,7 @@ interface ImportOptions {
   readonly application?: string
   readonly format?: ImportFormat
   readonly dryRun?: true
+  readonly update?: true
   readonly json?: true
 }
 
@@ -28,6 +29,8 @@ interface ImportOptions {
 interface Outcome {
   rows: number
   created: number
+  updated: number
+  unchanged: number
   refused: number
   /** The names of columns that no device has. */
   readonly unknownColumns: Set<string>
@@ -51,7 +54,7 @@ const MAXIMUM_SHOWN_ERRORS = 50
 export function addImportCommand(program: Command, terminal: Terminal): void {
   program
     .command('import')
-    .description('create devices from a file: CSV with a header line, or JSON lines')
+    .description('create or change devices from a file: CSV with a header line, or JSON lines')
     .argument('<file>', '"-" for standard input')
     .option('--application <application>', 'the application of rows that do not name one')
     .addOption(
@@ -60,6 +63,7 @@ export function addImportCommand(program: Command, terminal: Terminal): void {
         'jsonl',
       ]),
     )
+    .option('--update', 'change devices that exist: the members that a row gives, and no others')
     .option('--dry-run', 'show what would happen; change nothing')
     .option('--json', 'print the counts and the refused rows as JSON')
     .addHelpText(
@@ -68,11 +72,13 @@ export function addImportCommand(program: Command, terminal: Terminal): void {
 Columns: devEUI, name, description, applicationID, profile, deviceProfileID, deviceProfileName, isDisabled, and any number of
 tag:<name> and variable:<name>. In JSON lines, tags and variables are objects. Other columns are reported, and not
 imported. The separator of a table may be a comma, a semicolon or a tab. A DevEUI may have - or : between its digits.
-Each row is created or refused by itself. Refused rows are listed with their line, and the exit code is 1.
+Each row is taken or refused by itself. With --update, tags and variables that a row does not name stay. Refused rows are listed with their line, and the exit code is 1.
 
 Examples:
   fieldgate import meters.csv --application water-network --dry-run
   fieldgate import meters.csv --application water-network
+  fieldgate device export --application water-network > meters.csv
+  fieldgate import meters.csv --application water-network --update
   generate-devices | fieldgate import - --format jsonl`,
     )
     .action(async (file: string, options: ImportOptions, command: Command) => {
@@ -98,15 +104,29 @@ async function importAll(
   const applicationID =
     options.application === undefined ? undefined : await applicationIdOf(client, options.application)
   const dryRun = options.dryRun === true
-  const path = pathWith('/api/devices/import', { applicationID, dryRun: String(dryRun) })
+  const path = pathWith('/api/devices/import', {
+    applicationID,
+    dryRun: String(dryRun),
+    update: String(options.update === true),
+  })
   const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson'
-  const outcome: Outcome = { rows: 0, created: 0, refused: 0, unknownColumns: new Set(), errors: [] }
+  const outcome: Outcome = {
+    rows: 0,
+    created: 0,
+    updated: 0,
+    unchanged: 0,
+    refused: 0,
+    unknownColumns: new Set(),
+    errors: [],
+  }
   const lineOfDevEui = new Map<string, number>()
   // A dry run is sent in one part: only then the service sees that a DevEUI is in the file twice.
   for await (const part of importParts(input, format, { whole: dryRun })) {
     const answer = await client.upload(path, type, part.content)
     outcome.rows += part.rows
     outcome.created += Number(answer['createdCount'])
+    outcome.updated += Number(answer['updatedCount'])
+    outcome.unchanged += Number(answer['unchangedCount'])
     outcome.refused += Number(answer['refusedCount'])
     for (const name of textsAt(answer, 'unknownColumns')) {
       if (outcome.unknownColumns.size < MAXIMUM_UNKNOWN_COLUMNS) outcome.unknownColumns.add(name)
@@ -166,6 +186,10 @@ function report(terminal: Terminal, outcome: Outcome, options: ImportOptions): v
   if (outcome.refused > shown.length) terminal.error(`... and ${outcome.refused - shown.length} more\n`)
   const verb = options.dryRun === true ? 'would be created' : 'created'
   terminal.out(`${counted(outcome.created, 'device')} ${verb}\n`)
+  if (options.update === true) {
+    const changed = options.dryRun === true ? 'would be changed' : 'changed'
+    terminal.out(`${counted(outcome.updated, 'device')} ${changed}, ${outcome.unchanged} as they were\n`)
+  }
   return undefined
 }
 

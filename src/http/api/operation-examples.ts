@@ -58,7 +58,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   createWebhook:
     '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"webhook":{"name":"Billing","url":"https://billing.example.org/events","concurrency":1}}},"answer":{"mediaType":"application/json","value":{"id":"a5bd4508-9827-48a2-9207-b9311a14a399","secret":"JBSWY3DPEHPK3PXP"}}}',
   deleteApplication: '{"parameters":{"id":"6"},"answer":{"mediaType":"application/json","value":{}}}',
-  deleteDevice: '{"parameters":{"devEui":"a000000000000044"},"answer":{"mediaType":"application/json","value":{}}}',
+  deleteDevice: '{"parameters":{"devEui":"a000000000000045"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteDeviceProfile:
     '{"parameters":{"id":"084474c3-c175-4f15-91f1-bc4caf7c48f9"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteNetworkServer: '{"parameters":{"name":"main"},"answer":{"mediaType":"application/json","value":{}}}',
@@ -77,6 +77,8 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   enableTotp:
     '{"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
   endConnection: '{"parameters":{"id":"c1"},"answer":{"mediaType":"application/json","value":{}}}',
+  exportDevices:
+    '{"parameters":{"applicationID":"1"},"answer":{"mediaType":"text/csv","value":"devEUI,name,description,applicationID,profile,deviceProfileID,deviceProfileName,isDisabled\\r\\n0101010101010101,device 0101010101010101,,1,,,,false\\r\\na000000000000040,new 64,,1,,,,false\\r\\n"}}',
   forgetConsoleSession: '{"answer":{"mediaType":"application/json","value":{}}}',
   forgetUnknownDevice:
     '{"parameters":{"devEui":"b00000000000006f","organizationID":"1"},"answer":{"mediaType":"application/json","value":{}}}',
@@ -141,7 +143,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   handOverDeploymentApiKey:
     '{"parameters":{"keyId":"aarcarDtAPuS"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
   importDevices:
-    '{"parameters":{"applicationID":"1"},"request":{"mediaType":"text/csv","value":"devEUI,name\\na000000000000041,imported 65\\n"},"answer":{"mediaType":"application/json","value":{"dryRun":false,"isComplete":true,"stopped":"","totalCount":"1","createdCount":"1","refusedCount":"0","unknownColumns":[],"errors":[]}}}',
+    '{"parameters":{"applicationID":"1"},"request":{"mediaType":"text/csv","value":"devEUI,name\\na000000000000042,imported 66\\n"},"answer":{"mediaType":"application/json","value":{"dryRun":false,"isComplete":true,"stopped":"","totalCount":"1","createdCount":"1","updatedCount":"0","unchangedCount":"0","refusedCount":"0","unknownColumns":[],"errors":[]}}}',
   keepConsoleSession: '{"answer":{"mediaType":"application/json","value":{}}}',
   listApiKeys:
     '{"parameters":{"id":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
@@ -215,7 +217,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
     '{"answer":{"mediaType":"application/json","value":{"jwt":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"}}}',
   resumeWebhook:
     '{"parameters":{"id":"1","webhookId":"ead0fae4-aba8-489c-a662-e42d5751dcbb"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
-  revokeApiKey: '{"parameters":{"id":"1","keyId":"zAfWQ24MwpBm"},"answer":{"mediaType":"application/json","value":{}}}',
+  revokeApiKey: '{"parameters":{"id":"1","keyId":"FTHxBXApF0Pg"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeBrokerToken:
     '{"parameters":{"id":"fa118fee-9f39-44ec-8b74-4c11921ae602"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeDeploymentApiKey:

@@ -109,9 +109,12 @@ export function devEuiIn(header: CsvHeader, record: readonly string[]): string {
   return record[header.indexOf('devEUI')] ?? ''
 }
 
-/** Spreadsheets keep the zeros in front of a number by writing it as the formula `="0012"`. */
+/**
+ * Spreadsheets keep the zeros in front of a number by writing it as the formula `="0012"`. The
+ * export writes cells like formulas in this way.
+ */
 function textOf(cell: string): string {
-  return /^="([^"]*)"$/.exec(cell)?.[1] ?? cell
+  return /^="((?:[^"]|"")*)"$/.exec(cell)?.[1]?.replaceAll('""', '"') ?? cell
 }
 
 function booleanOf(cell: string): unknown {

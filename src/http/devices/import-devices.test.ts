@@ -28,6 +28,8 @@ interface Report {
   readonly stopped: string
   readonly totalCount: string
   readonly createdCount: string
+  readonly updatedCount: string
+  readonly unchangedCount: string
   readonly refusedCount: string
   readonly unknownColumns: readonly string[]
   readonly errors: readonly { line: number; devEUI: string; message: string; reason: string; sameAsLine: number }[]
@@ -61,6 +63,8 @@ test('CSV becomes devices, with tags and variables, in the spellings of spreadsh
     stopped: '',
     totalCount: '2',
     createdCount: '2',
+    updatedCount: '0',
+    unchangedCount: '0',
     refusedCount: '0',
     unknownColumns: ['unknown'],
     errors: [],

@@ -10,7 +10,8 @@ import { invalidArgument, RequestRefused } from '../api/errors.ts'
 import { digits, optionalApplicationId, responses } from '../api/fields.ts'
 import type { HttpApp } from '../api/http-app.ts'
 import { createPreview, createWriter } from './import-outcomes.ts'
-import type { ImportWriter } from './import-outcomes.ts'
+import { creatingRows, updatingRows } from './import-updates.ts'
+import type { RowWriter } from './import-updates.ts'
 import { createRowCheck, cutCell, refusedRow } from './import-row-check.ts'
 import type { CheckedRow, RefusedRow, RowCheck } from './import-row-check.ts'
 import { csvRows, jsonLineRows, MAXIMUM_IMPORT_BYTES, uploadTooLarge } from './import-rows.ts'
@@ -56,6 +57,8 @@ const Report = Type.Object(
     stopped: Type.String({ description: 'Why it stopped; "" when it did not.' }),
     totalCount: digits('Rows that were read.'),
     createdCount: digits('Devices that were created, or with dryRun would be.'),
+    updatedCount: digits('Devices that were changed, or with dryRun would be; 0 without `update`.'),
+    unchangedCount: digits('Devices that are as their row has them; 0 without `update`.'),
     refusedCount: digits('Rows that were refused.'),
     unknownColumns: Type.Array(Type.String(), {
       description: `Columns, or members of JSON lines, that no device has: nothing of them is imported. The first ${MAXIMUM_UNKNOWN_COLUMNS}.`,
@@ -81,6 +84,8 @@ const Report = Type.Object(
 interface Progress {
   rows: number
   created: number
+  updated: number
+  unchanged: number
   refused: number
   stopped: string
   readonly errors: RefusedRow[]
@@ -130,6 +135,13 @@ export function importRoutes(
       querystring: Type.Object({
         applicationID: optionalApplicationId('Application of rows that name none.'),
         dryRun: Type.Optional(Type.Boolean({ description: 'Only report.', [RULE]: 'must be true or false' })),
+        update: Type.Optional(
+          Type.Boolean({
+            description:
+              'A row whose DevEUI a device of the same organization has changes this device: the members that the row gives, and no others. When not given, the row is refused.',
+            [RULE]: 'must be true or false',
+          }),
+        ),
       }),
       body: Type.Unsafe<Readable | null | undefined>({ type: 'string', description: 'CSV or JSON lines.' }),
       response: responses(Report),
@@ -144,7 +156,8 @@ export function importRoutes(
       try {
         const isCsv = /^\s*text\/csv\b/i.test(headers['content-type'] ?? '')
         const inTurn: InTurn = (slice) => turns.run(turnsOf, slice)
-        const upload = { body, isCsv, dryRun: query.dryRun ?? false, applicationId, gone: goneSignal(reply), inTurn }
+        const { dryRun = false, update = false } = query
+        const upload = { body, isCsv, dryRun, update, applicationId, gone: goneSignal(reply), inTurn }
         return await importUpload(registry, viewer, upload, parseJson)
       } finally {
         running.splice(running.indexOf(turnsOf), 1)
@@ -164,6 +177,8 @@ interface Upload {
   readonly body: Readable
   readonly isCsv: boolean
   readonly dryRun: boolean
+  /** Rows change devices that exist. */
+  readonly update: boolean
   /** The application of the rows that name none. */
   readonly applicationId: string | undefined
   /** Aborted when the client is gone. */
@@ -174,7 +189,7 @@ interface Upload {
 async function importUpload(
   registry: OwnershipRegistry,
   viewer: Viewer,
-  { body, isCsv, dryRun, applicationId, gone, inTurn }: Upload,
+  { body, isCsv, dryRun, update, applicationId, gone, inTurn }: Upload,
   parseJson: (text: string) => unknown,
 ) {
   // Destroying the request would cut the connection before the answer is out.
@@ -185,8 +200,9 @@ async function importUpload(
   }
   const rows = isCsv ? csvRows(upload, onUnknownColumn) : jsonLineRows(upload, parseJson)
   const check = createRowCheck(registry, viewer, applicationId, onUnknownColumn)
-  const write = dryRun ? createPreview(registry, viewer) : createWriter(registry, viewer)
-  const progress: Progress = { rows: 0, created: 0, refused: 0, stopped: '', errors: [] }
+  const create = dryRun ? createPreview(registry, viewer) : createWriter(registry, viewer)
+  const write = update ? updatingRows(registry, viewer, create, dryRun) : creatingRows(create)
+  const progress: Progress = { rows: 0, created: 0, updated: 0, unchanged: 0, refused: 0, stopped: '', errors: [] }
   const take = async (batch: readonly ImportRow[]): Promise<void> => {
     const checked = await inTurn(() => checkBatch(batch, check))
     await takeBatch(checked, write, inTurn, progress)
@@ -198,6 +214,8 @@ async function importUpload(
     stopped: progress.stopped,
     totalCount: String(progress.rows),
     createdCount: String(progress.created),
+    updatedCount: String(progress.updated),
+    unchangedCount: String(progress.unchanged),
     refusedCount: String(progress.refused),
     unknownColumns: [...unknownColumns],
     errors: progress.errors,
@@ -242,7 +260,7 @@ async function importRows(
     }
   } catch (error) {
     const refused = refusalOf(error, signal)
-    if (refused === undefined || progress.created === 0) throw refused ?? error
+    if (refused === undefined || progress.created + progress.updated === 0) throw refused ?? error
     progress.stopped = refused.message
   }
   // Nobody reads the report of an upload whose connection is gone, and the service may be about to
@@ -261,20 +279,20 @@ async function checkBatch(batch: readonly ImportRow[], check: RowCheck): Promise
  */
 async function takeBatch(
   batch: readonly CheckedRow[],
-  write: ImportWriter,
+  write: RowWriter,
   inTurn: InTurn,
   progress: Progress,
 ): Promise<void> {
-  const devices = batch.flatMap((row) => ('device' in row ? [row.device] : []))
+  const rows = batch.flatMap((row) => ('device' in row ? [row] : []))
   const room = MAXIMUM_REPORTED_ROWS - progress.errors.length
-  const outcomes = (await inTurn(() => write(devices, room))).values()
+  const outcomes = (await inTurn(() => write(rows, room))).values()
   for (const row of batch) {
     if (!('device' in row)) {
       note(progress, row)
       continue
     }
     const { value: outcome } = outcomes.next()
-    if (outcome === undefined || outcome.ok) progress.created += 1
+    if (outcome === undefined || outcome.ok) progress[outcome?.did ?? 'created'] += 1
     else note(progress, refusedRow(row.line, row.device.devEui, outcome.message, outcome.reason))
   }
 }

@@ -5,6 +5,7 @@
 import type { CreatedTogether, Device, NewDevice } from '../../identity/devices/device.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { reachesDevice } from '../../identity/tokens/scope.ts'
+import { RequestRefused } from '../api/errors.ts'
 import { roleIn } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 
@@ -17,6 +18,12 @@ export interface ImportOutcome {
 
 /** The outcome of a device that was taken. */
 export const ACCEPTED: ImportOutcome = { ok: true, message: '', reason: '' }
+
+/** The outcome of a refusal by the checks of a request. Throws any other error. */
+export function refusalOf(error: unknown): ImportOutcome & { readonly ok: false } {
+  if (error instanceof RequestRefused) return { ok: false, message: error.message, reason: error.reason }
+  throw error
+}
 
 /**
  * Takes devices whose DevEUIs differ, and returns the outcome of each. Only the first `worded`

@@ -2,16 +2,16 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { Compile } from 'typebox/compile'
-import type { NewDevice } from '../../identity/devices/device.ts'
+import type { DeviceFields } from '../../identity/devices/device.ts'
 import { PROFILE_BOUNDS } from '../../identity/devices/profile-rules.ts'
 import { readWrittenDevEui } from '../../identity/devices/eui.ts'
 import { foldText } from '../../identity/store/text-rules.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { deviceChanges, WritableDevice } from './device-fields.ts'
-import { RequestRefused } from '../api/errors.ts'
 import { A_LINE, idText, ruledText } from '../api/fields.ts'
-import { ACCEPTED } from './import-outcomes.ts'
+import { ACCEPTED, refusalOf } from './import-outcomes.ts'
 import type { ImportOutcome } from './import-outcomes.ts'
+import type { GoodRow } from './import-updates.ts'
 import type { ImportRow, UnknownColumn } from './import-rows.ts'
 import { applicationFor, demandReachedAfter } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
@@ -33,7 +33,7 @@ export interface RefusedRow {
 }
 
 /** The result of checking a row, before its batch is written. */
-export type CheckedRow = { readonly line: number; readonly device: NewDevice } | RefusedRow
+export type CheckedRow = (GoodRow & { readonly line: number }) | RefusedRow
 
 /** Checks a row by itself, and against the rows before it. */
 export type RowCheck = (row: ImportRow) => Promise<CheckedRow>
@@ -64,7 +64,7 @@ export function createRowCheck(
     permissions.set(applicationId, asked)
     return asked
   }
-  const profileIdOf = createProfileSearch(registry)
+  const profileCalled = createProfileSearch(registry)
   // Bounded by the rows of an import.
   const lineOf = new Map<string, number>()
   return async (row) => {
@@ -88,15 +88,16 @@ export function createRowCheck(
     if (!allowed.ok) return refuse(devEui, allowed.message, allowed.reason)
     const reached = accepts(() => demandReachedAfter(viewer, { applicationId, devEui, tags: given.tags ?? {} }))
     if (!reached.ok) return refuse(devEui, reached.message, reached.reason)
-    const profile = await profileOf(given, allowed.organizationId, profileIdOf)
+    const profile = await profileOf(given, allowed.organizationId, profileCalled)
     if (!profile.ok) return refuse(devEui, profile.message, profile.reason)
     const sameAsLine = lineOf.get(devEui)
     if (sameAsLine !== undefined) {
       return refuse(devEui, `line ${sameAsLine} has the same DevEUI`, 'dev_eui_repeated', sameAsLine)
     }
     lineOf.set(devEui, line)
-    const device = { ...deviceChanges(given), ...profile.changes, devEui, name: given.name ?? devEui, applicationId }
-    return { line, device }
+    const changes = { ...deviceChanges(given), ...profile.changes }
+    const device = { ...changes, devEui, name: given.name ?? devEui, applicationId }
+    return { line, device, changes, organizationId: allowed.organizationId }
   }
 }
 
@@ -104,44 +105,47 @@ export function createRowCheck(
 type Permission = ImportOutcome & { readonly organizationId: string }
 
 type ProfileOfRow =
-  | { readonly ok: true; readonly changes: { readonly deviceProfileId?: string } }
+  | { readonly ok: true; readonly changes: Pick<Partial<DeviceFields>, 'deviceProfileId' | 'deviceProfileName'> }
   | (ImportOutcome & { readonly ok: false })
 
 /** The device profile that a row names; no change where it names none. */
 async function profileOf(
-  { profile, deviceProfileID }: GivenRow,
+  { profile, deviceProfileID, deviceProfileName }: GivenRow,
   organizationId: string,
-  profileIdOf: (organizationId: string, name: string) => Promise<string | undefined>,
+  profileCalled: ProfileSearch,
 ): Promise<ProfileOfRow> {
   if (profile === undefined || profile === '') return { ok: true, changes: {} }
-  const id = await profileIdOf(organizationId, profile)
-  if (id === undefined) {
+  const found = await profileCalled(organizationId, profile)
+  if (found === undefined) {
     const message = `profile: the organization has no device profile "${cutCell(profile)}"`
     return { ok: false, message, reason: 'device_profile_not_found' }
   }
-  if (deviceProfileID !== undefined && deviceProfileID !== id) {
+  if (deviceProfileID !== undefined && deviceProfileID !== found.id) {
     return { ok: false, message: 'profile: deviceProfileID names another profile', reason: 'invalid_argument' }
   }
-  return { ok: true, changes: { deviceProfileId: id } }
+  return { ok: true, changes: { deviceProfileId: found.id, deviceProfileName: deviceProfileName ?? found.name } }
 }
 
 /** Names of device profiles that are remembered during an import. */
 const MAXIMUM_REMEMBERED_PROFILES = 1000
 
-/** Finds the id of a device profile by its name, in any case. */
-function createProfileSearch(
-  registry: OwnershipRegistry,
-): (organizationId: string, name: string) => Promise<string | undefined> {
-  const ids = new Map<string, string | undefined>()
+/** A device profile of the organization by its name, in any case. */
+type ProfileSearch = (
+  organizationId: string,
+  name: string,
+) => Promise<{ readonly id: string; readonly name: string } | undefined>
+
+function createProfileSearch(registry: OwnershipRegistry): ProfileSearch {
+  const known = new Map<string, { readonly id: string; readonly name: string } | undefined>()
   return async (organizationId, name) => {
     const key = `${organizationId} ${foldText(name)}`
-    if (ids.has(key)) return ids.get(key)
+    if (known.has(key)) return known.get(key)
     const page = { limit: MAXIMUM_REMEMBERED_PROFILES, offset: 0, search: name }
     const { items } = await registry.deviceProfiles.list(organizationId, page)
-    const id = items.find((profile) => foldText(profile.name) === foldText(name))?.id
-    if (ids.size >= MAXIMUM_REMEMBERED_PROFILES) ids.clear()
-    ids.set(key, id)
-    return id
+    const found = items.find((profile) => foldText(profile.name) === foldText(name))
+    if (known.size >= MAXIMUM_REMEMBERED_PROFILES) known.clear()
+    known.set(key, found && { id: found.id, name: found.name })
+    return known.get(key)
   }
 }
 
@@ -186,11 +190,6 @@ function accepts(check: () => void): ImportOutcome {
   } catch (error) {
     return refusalOf(error)
   }
-}
-
-function refusalOf(error: unknown): ImportOutcome & { readonly ok: false } {
-  if (error instanceof RequestRefused) return { ok: false, message: error.message, reason: error.reason }
-  throw error
 }
 
 /** A refused row as the report has it. */

@@ -11,8 +11,8 @@ export interface StateLimits {
   /** `null`: the limit of devices without a profile. */
   readonly batteryLimitPercent: number | null
   /**
-   * A mean SNR that is less above the need of the spreading factor is weak, dB. `null`: the limit of
-   * devices without a profile.
+   * A mean SNR that is less than this above the need of the spreading factor is weak, dB. `null`:
+   * the limit of devices without a profile.
    */
   readonly marginLimitDb: number | null
 }

@@ -1,0 +1,8 @@
+/** Offers a content as a file, as if the browser had downloaded it. */
+export function saveAs(name: string, content: Blob): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(content)
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
