@@ -1,9 +1,9 @@
 /**
  * `node bench/codecs.ts`: the cost of payload codecs. First Cayenne LPP in a loop, then 2,000
  * uplinks a second through a JavaScript decoder by the path of events, then 1, 40 and 1,000 scripts
- * in turn. Measures the processor time of this thread and of this process with the processes of
- * scripts, and the delay of this thread's timers meanwhile, which a broker in this thread would
- * feel.
+ * in turn. Measures the processor time of this process and of the processes of scripts, the time
+ * that calls take, and the delay of this thread's timers meanwhile, which a broker in this thread
+ * would feel.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -20,7 +20,11 @@ const SECONDS = 10
 const TICK_MS = 5
 const APPLICATIONS = 8
 /** Uplinks of each measurement of scripts in turn. */
-const IN_TURN = 10_000
+const IN_TURN = 20_000
+/** Uplinks before each measurement. Until then the runtime compiles the engine again and again. */
+const WARM_UP = 30_000
+/** Uplinks that are on their way at a time while scripts are called in turn. */
+const AT_A_TIME = 50
 
 const EVENT = Buffer.from(
   JSON.stringify({
@@ -79,6 +83,14 @@ async function uplinks(): Promise<void> {
     workers: 2,
   })
   let failed = 0
+  const calls: number[] = []
+  const decoder: Pick<Codecs, 'decodeUplink'> = {
+    decodeUplink: async (request) => {
+      const decoded = await codecs.decodeUplink(request)
+      calls.push(decoded.durationMs)
+      return decoded
+    },
+  }
   const one = async (n: number): Promise<number> => {
     const startMs = performance.now()
     const codec = {
@@ -88,15 +100,16 @@ async function uplinks(): Promise<void> {
       variables: {},
       receivedAtMs: 0,
     } as const
-    const { error } = await addObject(EVENT, codec, codecs)
+    const { error } = await addObject(EVENT, codec, decoder)
     if (error !== undefined) failed += 1
     return performance.now() - startMs
   }
-  for (let n = 0; n < 2_000; n += 1) await one(n)
+  await together(WARM_UP, one)
+  calls.length = 0
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
   const thread = process.threadCpuUsage()
-  const wholeNs = cpuNanoseconds(process.pid)
+  const use = new Use()
   const running: Promise<number>[] = []
   const startMs = performance.now()
   while (running.length < UPLINKS_PER_SECOND * SECONDS) {
@@ -104,16 +117,13 @@ async function uplinks(): Promise<void> {
     while (running.length < due) running.push(one(running.length))
     await sleep(TICK_MS)
   }
-  const latencies = (await Promise.all(running)).toSorted((left, right) => left - right)
+  const latencies = await Promise.all(running)
   const seconds = (performance.now() - startMs) / 1000
-  const inAll = (cpuNanoseconds(process.pid) - wholeNs) / 1_000
-  const at = (share: number): string => `${(latencies[Math.floor(latencies.length * share)] ?? 0).toFixed(2)} ms`
+  const inThread = (microseconds(process.threadCpuUsage(thread)) / running.length).toFixed(1)
   console.log(`${(running.length / seconds).toFixed(0)} uplinks/s through a JavaScript decoder, ${failed} failed`)
-  console.log(`An uplink: p50 ${at(0.5)}, p99 ${at(0.99)}, ${APPLICATIONS} applications of 3 organizations`)
-  console.log(
-    `Processor: ${(microseconds(process.threadCpuUsage(thread)) / running.length).toFixed(1)} µs an uplink in this thread, ` +
-      `${(inAll / running.length).toFixed(1)} µs in all, ${(inAll / 10_000 / seconds).toFixed(0)} % of one core`,
-  )
+  console.log(`An uplink: ${percentiles(latencies)}, ${APPLICATIONS} applications of 3 organizations`)
+  console.log(`A call within its process: ${percentiles(calls)}`)
+  console.log(`Processor of an uplink: ${use.each(running.length)}; ${inThread} µs in this thread`)
   console.log(`Timers of this thread: p50 ${ms(delay.percentile(50))}, p99 ${ms(delay.percentile(99))}`)
   await codecs.close()
 }
@@ -129,36 +139,58 @@ async function inTurn(scripts: number): Promise<void> {
     log: silentLogger,
     workers: 2,
   })
-  const run = async (count: number): Promise<void> => {
-    let next = 0
-    const one = async (): Promise<void> => {
-      while (next < count) {
-        const application = next % scripts
-        next += 1
-        const script = `${DECODER_SCRIPT}\n// Of application ${application}.`
-        const codec = {
-          applicationId: String(application),
-          codec: 'CUSTOM_JS',
-          script,
-          variables: {},
-          receivedAtMs: 0,
-        } as const
-        const { error } = await addObject(EVENT, codec, codecs)
-        if (error !== undefined) throw new Error(error.payload.toString())
-      }
-    }
-    await Promise.all(Array.from({ length: 50 }, one))
+  const texts = Array.from({ length: scripts }, (_, n) => `${DECODER_SCRIPT}\n// Of application ${n}.`)
+  const one = async (n: number): Promise<void> => {
+    const application = n % scripts
+    const codec = {
+      applicationId: String(application),
+      codec: 'CUSTOM_JS',
+      script: texts[application] as string,
+      variables: {},
+      receivedAtMs: 0,
+    } as const
+    const { error } = await addObject(EVENT, codec, codecs)
+    if (error !== undefined) throw new Error(error.payload.toString())
   }
-  await run(Math.max(2 * scripts, 2_000))
-  const wholeNs = cpuNanoseconds(process.pid)
+  await together(Math.max(2 * scripts, WARM_UP), one)
+  const use = new Use()
   const startMs = performance.now()
-  await run(IN_TURN)
+  await together(IN_TURN, one)
   const seconds = (performance.now() - startMs) / 1000
-  const each = (cpuNanoseconds(process.pid) - wholeNs) / 1_000 / IN_TURN
-  console.log(
-    `${scripts} scripts in turn: ${each.toFixed(0)} µs of processor an uplink, ${(IN_TURN / seconds).toFixed(0)} uplinks/s`,
-  )
+  console.log(`${scripts} scripts in turn: ${use.each(IN_TURN)}; ${(IN_TURN / seconds).toFixed(0)} uplinks/s`)
   await codecs.close()
+}
+
+/** Runs so many, some at a time. */
+async function together(count: number, run: (n: number) => Promise<unknown>): Promise<void> {
+  let next = 0
+  const runs = async (): Promise<void> => {
+    while (next < count) {
+      const n = next
+      next += 1
+      await run(n)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_A_TIME }, runs))
+}
+
+/** The processor time from now on. */
+class Use {
+  readonly #wholeNs = cpuNanoseconds(process.pid)
+  readonly #own = process.cpuUsage()
+
+  /** The time of each of so many uplinks. */
+  each(count: number): string {
+    const whole = (cpuNanoseconds(process.pid) - this.#wholeNs) / 1_000 / count
+    const own = microseconds(process.cpuUsage(this.#own)) / count
+    return `${own.toFixed(1)} µs in this process, ${(whole - own).toFixed(1)} µs in those of scripts, ${whole.toFixed(1)} µs in all`
+  }
+}
+
+function percentiles(unordered: readonly number[]): string {
+  const values = unordered.toSorted((left, right) => left - right)
+  const at = (share: number): string => `${(values[Math.floor(values.length * share)] ?? 0).toFixed(2)} ms`
+  return `p50 ${at(0.5)}, p99 ${at(0.99)}`
 }
 
 function microseconds({ user, system }: NodeJS.CpuUsage): number {

@@ -87,4 +87,34 @@ describe('a slow organization', () => {
     for (let n = 0; n < 3; n += 1) time.spend('o', 26, true)
     assert.equal(time.isSlow('o'), true)
   })
+
+  it('makes it known as quick after many quick runs, and no more after a slow one', () => {
+    const run = (count: number, ms: number): boolean => {
+      for (let n = 0; n < count; n += 1) time.spend('o', ms)
+      return time.isQuick('o')
+    }
+    assert.deepEqual([time.isQuick('o'), run(255, 0.1), run(1, 0.1)], [false, false, true])
+    assert.equal(run(1_000, 0.1), true)
+    assert.equal(run(1, 11), false)
+    assert.deepEqual([run(255, 0.1), run(1, 0.1)], [false, true])
+    time.distrust('o')
+    assert.deepEqual([run(255, 0.1), run(1, 0.1)], [false, true])
+  })
+
+  it('does not make it known as quick where one run of thirty is a little longer', () => {
+    for (let n = 0; n < 3_000; n += 1) time.spend('o', n % 30 === 0 ? 3 : 0.1)
+    assert.equal(time.isQuick('o'), false)
+    for (let n = 0; n < 3_000; n += 1) time.spend('o', n % 300 === 0 ? 3 : 0.1)
+    assert.equal(time.isQuick('o'), true)
+  })
+
+  it('is not known as quick by runs that load a script, and such a run takes nothing back', () => {
+    for (let n = 0; n < 1_000; n += 1) time.spend('o', 0.1, true)
+    assert.equal(time.isQuick('o'), false)
+    for (let n = 0; n < 256; n += 1) time.spend('o', 0.1)
+    time.spend('o', 20, true)
+    assert.equal(time.isQuick('o'), true)
+    time.spend('o', 30, true)
+    assert.equal(time.isQuick('o'), false)
+  })
 })

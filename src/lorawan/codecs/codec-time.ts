@@ -33,6 +33,16 @@ const SLOW_RUNS_MS = 75
  */
 const SLOW_MEMORY_MS = 900_000
 
+/**
+ * An organization is known as quick after so many runs of at most `QUICK_RUN_MS`. A longer run,
+ * which a busy machine causes now and then, takes some of them back, and a slow run all of them.
+ * Stops an organization whose scripts nobody knows from delaying others.
+ */
+const QUICK_RUNS = 256
+const MOST_QUICK_RUNS = 512
+const QUICK_RUN_MS = 2
+const LOST_QUICK_RUNS = 32
+
 /** A use below this is none: it would be shown as 0. */
 const LEAST_MS_PER_SECOND = 0.5
 
@@ -49,6 +59,8 @@ interface Use {
   /** The time of slow runs, until `slowUntilMs`. */
   slowMs: number
   slowUntilMs: number
+  /** Quick runs, less those that longer runs have taken back. Runs with a load do not count. */
+  quickRuns: number
 }
 
 export interface CodecTimeOptions {
@@ -74,7 +86,10 @@ export class CodecTime {
     const use = this.#uses.get(organizationId) ?? this.#remember(organizationId, atMs)
     use.usedMs = fadedMs(use, atMs) + ms
     use.atMs = atMs
+    const gained = ms <= QUICK_RUN_MS ? 1 : -LOST_QUICK_RUNS
+    if (!wasLoaded) use.quickRuns = Math.max(0, Math.min(use.quickRuns + gained, MOST_QUICK_RUNS))
     if (ms <= (wasLoaded ? SLOW_LOADING_MS : SLOW_RUN_MS)) return
+    use.quickRuns = 0
     use.slowMs = ms + (use.slowUntilMs > atMs ? use.slowMs : 0)
     use.slowUntilMs = atMs + SLOW_MEMORY_MS
   }
@@ -101,6 +116,17 @@ export class CodecTime {
     return use !== undefined && use.slowMs >= SLOW_RUNS_MS && use.slowUntilMs > this.#clock.steady()
   }
 
+  /** True after many quick runs of the organization: its jobs may run together with others'. */
+  isQuick(organizationId: string): boolean {
+    return (this.#uses.get(organizationId)?.quickRuns ?? 0) >= QUICK_RUNS && !this.isSlow(organizationId)
+  }
+
+  /** Nobody knows the organization as quick any more. */
+  distrust(organizationId: string): void {
+    const use = this.#uses.get(organizationId)
+    if (use !== undefined) use.quickRuns = 0
+  }
+
   /** The organizations whose scripts have run lately. */
   *organizations(): Generator<string> {
     for (const organizationId of this.#uses.keys()) {
@@ -110,7 +136,7 @@ export class CodecTime {
 
   #remember(organizationId: string, atMs: SteadyMs): Use {
     if (this.#uses.size >= MAXIMUM_REMEMBERED) this.#forget()
-    const use = { usedMs: 0, atMs, slowMs: 0, slowUntilMs: 0 }
+    const use = { usedMs: 0, atMs, slowMs: 0, slowUntilMs: 0, quickRuns: 0 }
     this.#uses.set(organizationId, use)
     return use
   }

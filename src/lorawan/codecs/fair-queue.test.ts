@@ -110,7 +110,8 @@ describe('the queue of scripts', () => {
     const step = fc.oneof(
       fc.record({ push: fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 2 })) }),
       fc.record({ finish: fc.integer({ min: 0, max: 200 }) }),
-      fc.constant({ next: true }),
+      fc.record({ next: fc.integer({ min: 0, max: 4 }) }),
+      fc.constant({ putBack: true }),
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -128,12 +129,29 @@ describe('the queue of scripts', () => {
           if ('next' in one) {
             const taken = queue.next()
             if (taken === undefined) continue
-            assert.ok(expected.delete(taken.job))
-            running.push(taken)
-            const ofSame = running.filter(({ organizationId }) => organizationId === taken.organizationId)
+            const others = queue.nextOfOthers(taken, one.next, (_organizationId, job) => job % 7 !== 0)
             assert.ok(
-              ofSame.length <= 2 && new Set(ofSame.map(({ applicationKey }) => applicationKey)).size === ofSame.length,
+              others.length <= one.next &&
+                others.every(({ organizationId, job }) => {
+                  return organizationId !== taken.organizationId && job % 7 !== 0
+                }),
             )
+            for (const each of [taken, ...others]) assert.ok(expected.delete(each.job))
+            running.push(taken, ...others)
+            // Jobs of an application run in one batch, and an organization has two batches at most.
+            const batches = new Map<string, Set<unknown>>()
+            for (const { organizationId, applicationKey, batch } of running) {
+              for (const key of [organizationId, `${organizationId} ${applicationKey}`]) {
+                batches.set(key, (batches.get(key) ?? new Set()).add(batch))
+              }
+            }
+            for (const [key, { size }] of batches) assert.ok(size <= (key.includes(' ') ? 1 : 2))
+          }
+          const last = running.at(-1)
+          if ('putBack' in one && last !== undefined) {
+            queue.putBack(last)
+            expected.add(last.job)
+            running.pop()
           }
           const first = running[0]
           if (!('finish' in one) || first === undefined) continue
@@ -149,5 +167,49 @@ describe('the queue of scripts', () => {
         assert.equal(queue.size, 0)
       }),
     )
+  })
+
+  it('takes jobs of other organizations behind one: those that may join, where nothing of theirs runs', () => {
+    const queue = new FairQueue<string>(limits)
+    for (const name of ['running', 'first', 'refused', 'joins', 'late']) {
+      for (const n of [1, 2]) queue.push(name, name, `${name} ${n}`, 1)
+    }
+    const running = queue.next()
+    const first = queue.next()
+    assert.ok(running !== undefined && first !== undefined)
+    assert.deepEqual([running.job, first.job], ['running 1', 'first 1'])
+    const asked: string[] = []
+    const others = queue.nextOfOthers(first, 3, (organizationId, job) => {
+      asked.push(job)
+      return organizationId !== 'refused'
+    })
+    assert.deepEqual(
+      others.map(({ job }) => job),
+      ['joins 1', 'joins 2', 'late 1'],
+    )
+    assert.equal(asked.includes('running 2') || asked.includes('first 2'), false)
+    assert.equal(queue.size, 5)
+    assert.deepEqual(
+      queue.nextOfOthers(first, 0, () => true),
+      [],
+    )
+  })
+
+  it('lets an organization run nothing else until the last of its jobs that were taken together is over', () => {
+    const queue = new FairQueue<string>(limits)
+    queue.push('first', 'a', 'first', 1)
+    for (const n of [1, 2, 3, 4]) queue.push('o', `b${n}`, `o ${n}`, 1)
+    const first = queue.next()
+    assert.ok(first !== undefined)
+    const [one, two, three] = queue.nextOfOthers(first, 3, () => true)
+    assert.ok(one !== undefined && two !== undefined && three !== undefined)
+    queue.finished(first, 1)
+    queue.finished(one, 1)
+    assert.equal(queue.hasNext(), false)
+    queue.putBack(three)
+    assert.equal(queue.hasNext(), false)
+    queue.finished(two, 1)
+    assert.equal(queue.next()?.job.startsWith('o '), true)
+    assert.equal(queue.hasNext(), false)
   })
 })

@@ -3,7 +3,7 @@
  * organization that has used the least time goes first. So an organization with slow scripts, or
  * with a thousand applications, waits only for itself. Within an organization the same rule holds
  * between its applications. Jobs of an application keep their order, and run one at a time. Several
- * jobs of one organization may be taken together, and then run one after the other.
+ * jobs may be taken together, and then run one after the other.
  */
 
 /** The bounds of the queue, on the sums of the sizes of jobs. */
@@ -26,8 +26,14 @@ export interface TakenJob<Job> {
   readonly organizationId: string
   readonly applicationKey: string
   readonly size: number
-  /** False: the job was taken together with another one. */
-  readonly isFirst: boolean
+  /** Shared by the jobs of one organization that were taken together. */
+  readonly batch: Batch
+}
+
+/** The jobs of one organization that run one after the other. */
+interface Batch {
+  /** Its jobs that are not over. */
+  jobs: number
 }
 
 interface Share {
@@ -42,7 +48,7 @@ interface ApplicationShare<Job> extends Share {
 }
 
 interface OrganizationShare<Job> extends Share {
-  /** Jobs that run now, without those that were taken together with them. */
+  /** Its batches that run now. */
   batches: number
   waiting: number
   waitingSize: number
@@ -114,15 +120,14 @@ export class FairQueue<Job> {
     if (chosen === undefined) return undefined
     const { organizationId, organization, applicationKey } = chosen
     this.#floorMs = Math.max(this.#floorMs, organization.usedMs)
-    organization.batches += 1
-    return this.#take(organizationId, applicationKey, true)
+    return this.#take(organizationId, applicationKey, this.#batchOf(organization))
   }
 
   /**
    * More jobs of the organization of a job that was taken, to run behind it: one of each
    * application in turn, `maximum` at most.
    */
-  nextTogether({ organizationId, applicationKey }: TakenJob<Job>, maximum: number): TakenJob<Job>[] {
+  nextTogether({ organizationId, applicationKey, batch }: TakenJob<Job>, maximum: number): TakenJob<Job>[] {
     const taken: TakenJob<Job>[] = []
     const { applications } = this.#organizationOf(organizationId)
     // The jobs of another application that runs elsewhere must wait for it.
@@ -130,7 +135,31 @@ export class FairQueue<Job> {
     for (let found = -1; found < taken.length && taken.length < maximum;) {
       found = taken.length
       for (const [key, { jobs }] of free) {
-        if (jobs.length > 0 && taken.length < maximum) taken.push(this.#take(organizationId, key, false))
+        if (jobs.length > 0 && taken.length < maximum) taken.push(this.#take(organizationId, key, batch))
+      }
+    }
+    return taken
+  }
+
+  /**
+   * Jobs of other organizations, to run behind a job that was taken, `maximum` at most: of
+   * organizations of which nothing runs now, and only jobs that may join.
+   */
+  nextOfOthers(
+    { organizationId }: TakenJob<Job>,
+    maximum: number,
+    mayJoin: (organizationId: string, job: Job) => boolean,
+  ): TakenJob<Job>[] {
+    const taken: TakenJob<Job>[] = []
+    for (const [otherId, other] of this.#organizations) {
+      if (taken.length >= maximum) break
+      if (otherId === organizationId || other.waiting === 0 || other.batches > 0) continue
+      let batch: Batch | undefined
+      for (const [key, { jobs }] of other.applications) {
+        for (let next = jobs[0]; next !== undefined && taken.length < maximum; next = jobs[0]) {
+          if (!mayJoin(otherId, next.job)) break
+          taken.push(this.#take(otherId, key, (batch ??= this.#batchOf(other))))
+        }
       }
     }
     return taken
@@ -140,27 +169,27 @@ export class FairQueue<Job> {
    * Puts a job that was taken, and has not run, in front of the others of its application. Where
    * there are several, the last one has to be put back first.
    */
-  putBack({ organizationId, applicationKey, job, size, isFirst }: TakenJob<Job>): void {
+  putBack({ organizationId, applicationKey, job, size, batch }: TakenJob<Job>): void {
     const organization = this.#organizationOf(organizationId)
     const application = applicationOf(organization, applicationKey)
     application.jobs.unshift({ job, size })
     this.#resize(organization, application, size)
     application.running -= 1
     organization.running -= 1
-    if (isFirst) organization.batches -= 1
+    leave(organization, batch)
     organization.waiting += 1
     this.#running -= 1
     this.#waiting += 1
   }
 
   /** The job is over, and took this time. */
-  finished({ organizationId, applicationKey, isFirst }: TakenJob<Job>, usedMs: number): void {
+  finished({ organizationId, applicationKey, batch }: TakenJob<Job>, usedMs: number): void {
     const organization = this.#organizationOf(organizationId)
     const application = applicationOf(organization, applicationKey)
     application.running -= 1
     application.usedMs += usedMs
     organization.running -= 1
-    if (isFirst) organization.batches -= 1
+    leave(organization, batch)
     organization.usedMs += usedMs
     this.#running -= 1
     this.#forget()
@@ -195,7 +224,12 @@ export class FairQueue<Job> {
     return chosen
   }
 
-  #take(organizationId: string, applicationKey: string, isFirst: boolean): TakenJob<Job> {
+  #batchOf(organization: OrganizationShare<Job>): Batch {
+    organization.batches += 1
+    return { jobs: 0 }
+  }
+
+  #take(organizationId: string, applicationKey: string, batch: Batch): TakenJob<Job> {
     const organization = this.#organizationOf(organizationId)
     const application = applicationOf(organization, applicationKey)
     const { job, size } = application.jobs.shift() as { readonly job: Job; readonly size: number }
@@ -205,7 +239,8 @@ export class FairQueue<Job> {
     organization.waiting -= 1
     this.#running += 1
     this.#waiting -= 1
-    return { job, organizationId, applicationKey, size, isFirst }
+    batch.jobs += 1
+    return { job, organizationId, applicationKey, size, batch }
   }
 
   #runningOfSlow(): number {
@@ -251,6 +286,12 @@ export class FairQueue<Job> {
       if (organization.usedMs <= this.#floorMs || idle > MAXIMUM_IDLE_SHARES) this.#organizations.delete(organizationId)
     }
   }
+}
+
+/** A job of the batch is over, or will run in another one. */
+function leave(organization: { batches: number }, batch: Batch): void {
+  batch.jobs -= 1
+  if (batch.jobs === 0) organization.batches -= 1
 }
 
 function applicationOf<Job>(organization: OrganizationShare<Job>, key: string): ApplicationShare<Job> {

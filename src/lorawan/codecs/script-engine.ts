@@ -17,6 +17,7 @@ import { BaseImage, unusedStack } from './memory-image.ts'
 import type { ScriptImage } from './memory-image.ts'
 import {
   ENGINE_MEMORY_PAGES,
+  LONG_RUN_MS,
   MAXIMUM_CONSOLE_LINE_LENGTH,
   MAXIMUM_CONSOLE_LINES,
   MAXIMUM_NOTES,
@@ -97,7 +98,9 @@ export class ScriptEngine {
   readonly #names: ReadonlyMap<ScriptFunction, QuickJSHandle>
   /** The script whose bytes are in the memory. */
   #resident: ScriptImage | undefined = undefined
+  readonly #onLongRun: () => void
   #checkAtMs = Infinity
+  #longAtMs = Infinity
   #processorEndMs = 0
   #elapsedEndMs = 0
   #isInterrupted = false
@@ -108,8 +111,10 @@ export class ScriptEngine {
     memory: WebAssembly.Memory,
     stackPointer: StackPointer,
     clock: EngineClock,
+    onLongRun: () => void,
   ) {
     this.context = context
+    this.#onLongRun = onLongRun
     this.#stackPointer = stackPointer
     this.#clock = clock
     context.runtime.setInterruptHandler(() => this.#isOverdue())
@@ -123,8 +128,15 @@ export class ScriptEngine {
     this.#base = new BaseImage(memory, unusedStack(memory))
   }
 
-  /** Makes an engine that has no script yet. `wasm` is the engine's code. */
-  static async open(wasm: WebAssembly.Module, clock: EngineClock): Promise<ScriptEngine> {
+  /**
+   * Makes an engine that has no script yet. `wasm` is the engine's code. `onLongRun` is called once
+   * in a run that takes more than some ms, while the run goes on.
+   */
+  static async open(
+    wasm: WebAssembly.Module,
+    clock: EngineClock,
+    onLongRun: () => void = () => {},
+  ): Promise<ScriptEngine> {
     const memory = new WebAssembly.Memory({ initial: ENGINE_MEMORY_PAGES, maximum: ENGINE_MEMORY_PAGES })
     const { promise: instantiated, resolve } = Promise.withResolvers<WebAssembly.Instance>()
     const emscriptenModule: object = {
@@ -140,7 +152,7 @@ export class ScriptEngine {
     const module = await newQuickJSWASMModuleFromVariant(newVariant(VARIANT, { wasmMemory: memory, emscriptenModule }))
     const stackPointer = new StackPointer(await instantiated, memory)
     const runtime = module.newRuntime({ memoryLimitBytes: SCRIPT_MEMORY_BYTES, maxStackSizeBytes: SCRIPT_STACK_BYTES })
-    return new ScriptEngine(runtime.newContext(), memory, stackPointer, clock)
+    return new ScriptEngine(runtime.newContext(), memory, stackPointer, clock, onLongRun)
   }
 
   /**
@@ -177,7 +189,8 @@ export class ScriptEngine {
   guarded<T>(run: () => T | ScriptFault): T | ScriptFault {
     this.#isInterrupted = false
     const nowMs = this.#clock.elapsedMs()
-    this.#checkAtMs = nowMs + SCRIPT_TIME_MS
+    this.#longAtMs = nowMs + LONG_RUN_MS
+    this.#checkAtMs = this.#longAtMs
     this.#elapsedEndMs = nowMs + SCRIPT_ELAPSED_MS
     this.#processorEndMs = this.#clock.processorMs() + SCRIPT_TIME_MS
     const stackPointer = this.#stackPointer.save()
@@ -272,6 +285,10 @@ export class ScriptEngine {
   #isOverdue(): boolean {
     const nowMs = this.#clock.elapsedMs()
     if (nowMs < this.#checkAtMs) return false
+    if (nowMs >= this.#longAtMs) {
+      this.#longAtMs = Infinity
+      this.#onLongRun()
+    }
     const leftMs = this.#processorEndMs - this.#clock.processorMs()
     this.#checkAtMs = nowMs + Math.max(leftMs, 1)
     this.#isInterrupted ||= leftMs <= 0 || nowMs >= this.#elapsedEndMs

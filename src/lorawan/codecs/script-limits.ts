@@ -28,12 +28,23 @@ export const SCRIPT_ELAPSED_MS = 400
 export const HARD_TIME_MS = 1_000
 
 /**
- * Jobs of one organization that go to a process in one message, and the time after which it runs no
- * further one of them. A message costs as much as a job. The bounds keep the wait of other
- * organizations short.
+ * Jobs that go to a process in one message, and the time after which it runs no further one of
+ * them. A message costs as much as a job. The bounds keep the wait of other organizations short.
  */
 export const MAXIMUM_TOGETHER = 32
 export const TOGETHER_MS = 5
+
+/**
+ * Jobs of several organizations that go together although another process is idle. Two messages
+ * for them would cost more time than they save.
+ */
+export const FEW_TOGETHER = 8
+
+/**
+ * A run that takes longer is reported while it goes on, so that the jobs behind it can run
+ * elsewhere. Longer than nearly all runs take.
+ */
+export const LONG_RUN_MS = 3
 
 /**
  * How long a process may take to start. After it waiting jobs fail, and the next job starts another

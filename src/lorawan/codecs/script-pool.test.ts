@@ -13,6 +13,8 @@ import type { PoolClock, ScriptRun } from './script-pool.ts'
 
 /** Stands still until it is moved: no process is killed because the machine is slow. */
 class StandingClock implements PoolClock {
+  /** Messages that went to processes: each of them is watched by a timer. */
+  messages = 0
   #nowMs = 0
   readonly #timers = new Set<{ readonly ms: number; readonly dueMs: number; readonly run: () => void }>()
   #wake: () => void = () => {}
@@ -22,6 +24,7 @@ class StandingClock implements PoolClock {
   }
 
   after(ms: number, run: () => void): () => void {
+    if (ms === HARD_TIME_MS) this.messages += 1
     const timer = { ms, dueMs: this.#nowMs + ms, run }
     this.#timers.add(timer)
     this.#wake()
@@ -62,6 +65,22 @@ const UNSTOPPABLE = 'function Decode() { return Array.prototype.indexOf.call({ l
 
 function job(organizationId: string, script: string, fPort = 2, key = `application of ${organizationId}`) {
   return { organizationId, key, script, call: callOf('decodeUplink', { fPort }) }
+}
+
+/** Is quick except for two ports: with one it never ends, with the other only a kill ends it. */
+const TREACHEROUS = `function Decode(fPort) {
+  if (fPort === 200) for (;;);
+  return fPort === 201 ? Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1) : fPort
+}`
+
+/** Runs jobs of each organization until it is known as quick. */
+async function makeQuick(ours: ScriptPool, organizations: readonly string[]): Promise<void> {
+  for (const organization of organizations) {
+    for (let n = 0; !ours.time.isQuick(organization) && n < 20; n += 1) {
+      await Promise.all(Array.from({ length: 256 }, () => ours.run(job(organization, TREACHEROUS))))
+    }
+    assert.ok(ours.time.isQuick(organization))
+  }
 }
 
 function summary({ outcome }: ScriptRun): string {
@@ -224,6 +243,76 @@ describe('the pool of scripts', () => {
     const other = ours.run(job('victim', QUICK)).then(() => order.push('victim'))
     await Promise.all([...many, other])
     assert.ok(order.indexOf('victim') < 10, order.join())
+  })
+
+  it('runs jobs of organizations that are known as quick in one message', async () => {
+    const clock = new StandingClock()
+    const ours = pool(2, clock)
+    const messages = async (): Promise<number> => {
+      const before = clock.messages
+      const runs = ['o', 'p', 'q'].flatMap((organization) =>
+        [1, 2].map((fPort) => ours.run(job(organization, TREACHEROUS, fPort))),
+      )
+      assert.deepEqual((await Promise.all(runs)).map(summary), ['1', '2', '1', '2', '1', '2'])
+      return clock.messages - before
+    }
+    // Where the machine is busy, a message is cut short now and then.
+    const fewest = async (): Promise<number> => {
+      let found = Infinity
+      for (let n = 0; n < 20; n += 1) found = Math.min(found, await messages())
+      return found
+    }
+    assert.equal(await fewest(), 3, 'nobody knows them yet')
+    await makeQuick(ours, ['o', 'p'])
+    assert.equal(await fewest(), 2, 'one of them is not known')
+    await makeQuick(ours, ['q'])
+    assert.equal(await fewest(), 1)
+  })
+
+  it('runs what came in one message with a long run elsewhere, while that run goes on', async () => {
+    const ours = pool(2)
+    // A busy machine may give a process no time at all during a run, so there are some attempts.
+    // The first one also starts the second process.
+    let done: string[] = []
+    for (let n = 0; n < 10 && (n === 0 || !done.at(-1)?.startsWith('hostile')); n += 1) {
+      const hostile = `hostile ${n}`
+      await makeQuick(ours, ['o', 'p', hostile])
+      done = []
+      const jobs = [job('o', TREACHEROUS, 1), job(hostile, TREACHEROUS, 200), job('p', TREACHEROUS, 3)]
+      await Promise.all(
+        jobs.map(async (one) => {
+          const answer = summary(await ours.run(one))
+          assert.equal(answer === 'time_exceeded', one.organizationId === hostile)
+          done.push(one.organizationId)
+        }),
+      )
+      assert.deepEqual([ours.time.isQuick(hostile), ours.time.isSlow('p')], [false, false])
+    }
+    assert.match(done.at(-1) ?? '', /^hostile/)
+  })
+
+  it('runs the jobs of a message that was killed without each other, and only the stuck one is charged', async () => {
+    const clock = new StandingClock()
+    const ours = pool(2, clock)
+    await makeQuick(ours, ['o', 'hostile', 'p'])
+    const before = clock.messages
+    const [first, stuck, last] = [
+      ours.run(job('o', TREACHEROUS, 1)),
+      ours.run(job('hostile', TREACHEROUS, 201)),
+      ours.run(job('p', TREACHEROUS, 3)),
+    ]
+    await clock.awaited(HARD_TIME_MS)
+    assert.equal(clock.messages - before, 1)
+    clock.advance(HARD_TIME_MS)
+    assert.deepEqual([summary(await first), summary(await last)], ['1', '3'])
+    await clock.awaited(HARD_TIME_MS)
+    clock.advance(HARD_TIME_MS)
+    assert.equal(summary(await stuck), 'time_exceeded')
+    assert.equal(ours.counters.kills, 2)
+    assert.ok(ours.time.msPerSecond('hostile') >= 100)
+    assert.ok(ours.time.msPerSecond('o') < 50 && ours.time.msPerSecond('p') < 50)
+    assert.deepEqual([ours.time.isSlow('hostile'), ours.time.isSlow('o'), ours.time.isSlow('p')], [true, false, false])
+    assert.equal(summary(await ours.run(job('hostile', TREACHEROUS, 201))), 'script_quarantined')
   })
 
   it('lets other organizations decode while one wastes all the time and memory that it is given', async () => {

@@ -1,8 +1,8 @@
 /**
  * The processes in which tenants' scripts run. They start with the first job, and take one job at a
- * time, or several of one organization. A process whose job does not come to an end is killed and
- * replaced: nothing else stops every loop under every runtime. `FairQueue` decides which job is
- * next.
+ * time, or several of one organization, or of several that are known as quick. A process whose job
+ * does not come to an end is killed and replaced: nothing else stops every loop under every
+ * runtime. `FairQueue` decides which job is next.
  */
 import { createHash } from 'node:crypto'
 import { BoundedCache } from '../../bounded-cache.ts'
@@ -19,6 +19,7 @@ import { Quarantine } from './quarantine.ts'
 import type { ScriptCall } from './sandbox.ts'
 import {
   ASSURED_WAITING_KIB_PER_ORGANIZATION,
+  FEW_TOGETHER,
   HARD_TIME_MS,
   MAXIMUM_TOGETHER,
   MAXIMUM_KNOWN_SCRIPTS,
@@ -79,7 +80,7 @@ interface KnownScript {
   readonly digest: string
 }
 
-type FinishedMessage = Extract<ProcessMessage, { readonly kind: 'finished' }>
+type ResultsMessage = Extract<ProcessMessage, { readonly kind: 'finished' | 'running' }>
 
 interface WaitingJob extends ScriptJob {
   readonly digest: string
@@ -91,7 +92,7 @@ interface ScriptProcess {
   readonly helper: HelperProcess<ProcessJobs>
   readonly scripts: LoadedScripts
   state: 'starting' | 'idle' | 'busy'
-  /** Jobs of one organization, in the order in which they run. */
+  /** In the order in which they run. */
   taken: readonly TakenJob<WaitingJob>[]
   startedMs: SteadyMs
   callOff: () => void
@@ -136,7 +137,7 @@ export class ScriptPool {
   }
 
   /** The processor time that each organization's scripts take. */
-  get time(): Pick<CodecTime, 'hasTime' | 'isSlow' | 'msPerSecond' | 'organizations'> {
+  get time(): Pick<CodecTime, 'hasTime' | 'isQuick' | 'isSlow' | 'msPerSecond' | 'organizations'> {
     return this.#time
   }
 
@@ -212,17 +213,30 @@ export class ScriptPool {
       const next = this.#queue.next(maximumOfSlow)
       if (next === undefined) break
       if (!this.#mayRun(next)) continue
-      const taken = [next, ...this.#together(next).filter((one) => this.#mayRun(one))]
-      this.#hand(idle.find(({ scripts }) => scripts.has(next.job.digest)) ?? first, taken)
+      const one = idle.find(({ scripts }) => scripts.has(next.job.digest)) ?? first
+      this.#hand(one, [next, ...this.#together(next, one, idle.length)])
     }
     this.counters.waiting = this.#queue.size
     if (this.#isStarting || this.#processes.size >= this.#maximum) return
     if (this.#queue.hasNext(Math.max(1, this.#maximum - 1))) this.#start()
   }
 
-  /** Where one job may take very long, the others must be able to go to another process. */
-  #together(next: TakenJob<WaitingJob>): readonly TakenJob<WaitingJob>[] {
-    return this.#time.isSlow(next.organizationId) ? [] : this.#queue.nextTogether(next, MAXIMUM_TOGETHER - 1)
+  /**
+   * The jobs that go to a process behind this one. Where one job may take very long, the others
+   * must be able to go to another process. Where several processes are idle, each gets its part.
+   */
+  #together(next: TakenJob<WaitingJob>, { scripts }: ScriptProcess, idle: number): readonly TakenJob<WaitingJob>[] {
+    if (this.#time.isSlow(next.organizationId)) return []
+    const own = this.#queue.nextTogether(next, MAXIMUM_TOGETHER - 1).filter((one) => this.#mayRun(one))
+    if (!this.#time.isQuick(next.organizationId)) return own
+    const mayJoin = (organizationId: string, { key, script, digest }: WaitingJob): boolean =>
+      this.#time.isQuick(organizationId) &&
+      scripts.has(digest) &&
+      this.#time.hasTime(organizationId) &&
+      this.#quarantine.heldMs(key, script) === 0
+    const part = Math.ceil((this.#queue.size + own.length) / idle)
+    const maximum = Math.min(Math.max(part, FEW_TOGETHER), MAXIMUM_TOGETHER - 1) - own.length
+    return [...own, ...this.#queue.nextOfOthers(next, maximum, mayJoin)]
   }
 
   /** The job may have come before its script was held back, perhaps with a thousand others. */
@@ -255,6 +269,7 @@ export class ScriptPool {
         onMessage: (message) => {
           if (started === undefined || !this.#processes.has(started)) return
           if (message.kind === 'started') this.#started(started)
+          else if (message.kind === 'running') this.#goesOn(started, message)
           else this.#finished(started, message)
         },
         onEnd: (reason) => {
@@ -324,22 +339,39 @@ export class ScriptPool {
     one.helper.send({ jobs })
   }
 
-  #finished(one: ScriptProcess, { results }: FinishedMessage): void {
+  #finished(one: ScriptProcess, { results }: ResultsMessage): void {
     one.callOff()
     one.state = 'idle'
     one.helper.release()
     const { taken } = one
     one.taken = []
     this.#putBack(taken.slice(results.length))
+    this.#settleAll(one, taken, results)
+    this.#dispatch()
+  }
+
+  /** One of the jobs takes long. The results before it count, and the jobs behind it wait again. */
+  #goesOn(one: ScriptProcess, { results }: ResultsMessage): void {
+    const { taken } = one
+    one.taken = taken.slice(results.length, results.length + 1)
+    this.#putBack(taken.slice(results.length + 1))
+    this.#settleAll(one, taken, results)
+    this.#dispatch()
+  }
+
+  #settleAll(
+    { scripts }: ScriptProcess,
+    taken: readonly TakenJob<WaitingJob>[],
+    results: ResultsMessage['results'],
+  ): void {
     for (const [index, { outcome, durationMs, processorMs, sizeBytes, wasLoaded }] of results.entries()) {
       const job = taken[index]
       if (job === undefined) break
       if (wasLoaded) this.counters.loads += 1
-      one.scripts.ran(job.job.digest, sizeBytes)
+      scripts.ran(job.job.digest, sizeBytes)
       this.#time.spend(job.organizationId, processorMs, wasLoaded)
       this.#settle(job, outcome, durationMs)
     }
-    this.#dispatch()
   }
 
   #putBack(jobs: readonly TakenJob<WaitingJob>[]): void {
@@ -384,9 +416,12 @@ export class ScriptPool {
     const [first] = taken
     if (first !== undefined && outcome !== undefined) {
       const durationMs = this.#clock.steady() - one.startedMs
-      this.#time.spend(first.organizationId, durationMs + PROCESS_COST_MS)
-      // Nobody knows which of several jobs it was. The organization is slow from now on, so that
-      // each of them runs alone.
+      // Nobody knows which of several jobs it was. Where they are of one organization, it is slow
+      // from now on, so that each of them runs alone. Several run without each other, and the one
+      // whose job it was pays the next time.
+      const organizations = new Set(taken.map(({ organizationId }) => organizationId))
+      if (organizations.size === 1) this.#time.spend(first.organizationId, durationMs + PROCESS_COST_MS)
+      else for (const organizationId of organizations) this.#time.distrust(organizationId)
       if (taken.length === 1 || this.#isClosed) for (const job of taken) this.#settle(job, outcome, durationMs)
       else this.#putBack(taken)
     }

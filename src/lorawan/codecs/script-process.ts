@@ -41,12 +41,14 @@ export interface JobResult {
 }
 
 /**
- * A message of the process: that it has started, or the results of its jobs, in their order. Jobs
- * at the end that have no result were not run, because the others took too long.
+ * A message of the process: that it has started, or the results of its jobs, in their order. With
+ * `running` the next job is still running. No other message has the same results. Jobs behind the
+ * one that runs, and jobs at the end that have no result, are not run, because the others took too
+ * long.
  */
 export type ProcessMessage =
   | { readonly kind: 'started' }
-  | { readonly kind: 'finished'; readonly results: readonly JobResult[] }
+  | { readonly kind: 'finished' | 'running'; readonly results: readonly JobResult[] }
 
 interface Slot {
   readonly script: string
@@ -74,6 +76,10 @@ const WARM_UP_INPUT = '{"fPort":1,"bytes":[1],"recvTimeMs":0,"variables":{},"obj
 const wasm = await compileEngine()
 /** Undefined after it failed, and when no other one could be opened. */
 let engine: ScriptEngine | undefined = await openWarm()
+/** The results of the jobs of a message that the pool does not have yet. */
+let results: JobResult[] = []
+/** True when a job has taken so long that those behind it are not run. */
+let isLong = false
 const processorTime = new ProcessorTime(clock.processorMs)
 /** Whether this job has loaded its script. */
 let wasLoaded = false
@@ -82,13 +88,30 @@ say({ kind: 'started' })
 
 async function take(jobs: readonly ProcessJob[]): Promise<void> {
   const startMs = clock.elapsedMs()
-  const results: JobResult[] = []
-  for (const job of jobs) {
+  results = []
+  // A job alone has none behind it.
+  isLong = jobs.length === 1
+  for (const [index, job] of jobs.entries()) {
     // The pool counts on this, also for a job that is not run now.
     accept(job)
-    if (results.length === 0 || clock.elapsedMs() - startMs < TOGETHER_MS) results.push(await resultOf(job))
+    if (index > 0 && (isLong || clock.elapsedMs() - startMs >= TOGETHER_MS)) continue
+    const result = await resultOf(job)
+    // Not before: a long run takes the results away that are there.
+    results.push(result)
   }
   say({ kind: 'finished', results })
+}
+
+function tellLongRun(): void {
+  // Loading a script and calling it are two runs of one job.
+  if (isLong) return
+  isLong = true
+  say({ kind: 'running', results })
+  results = []
+}
+
+function openEngine(): Promise<ScriptEngine> {
+  return ScriptEngine.open(wasm, clock, tellLongRun)
 }
 
 async function resultOf(job: ProcessJob): Promise<JobResult> {
@@ -114,7 +137,7 @@ async function resultOf(job: ProcessJob): Promise<JobResult> {
  * some 70 ms; no tenant shall pay for that.
  */
 async function openWarm(): Promise<ScriptEngine> {
-  const opened = await ScriptEngine.open(wasm, clock)
+  const opened = await openEngine()
   const warmUp = Sandbox.load(opened, WARM_UP)
   if (warmUp.ok) warmUp.sandbox.call({ operation: 'decodeUplink', input: WARM_UP_INPUT })
   return opened
@@ -128,7 +151,7 @@ function accept({ slot, script, dropped }: ProcessJob): void {
 async function run({ slot: index, call }: ProcessJob): Promise<ScriptOutcome> {
   const slot = slots.get(index)
   if (slot === undefined) return scriptFault('engine_failed', 'the script is not loaded')
-  engine ??= await ScriptEngine.open(wasm, clock)
+  engine ??= await openEngine()
   slot.loaded ??= load(engine, slot.script)
   const { loaded } = slot
   const outcome = loaded instanceof Sandbox ? loaded.call(call) : loaded
@@ -136,7 +159,7 @@ async function run({ slot: index, call }: ProcessJob): Promise<ScriptOutcome> {
   if (engine.isBroken) {
     loseEngine()
     // The script that broke the engine pays for the next one.
-    engine = await ScriptEngine.open(wasm, clock)
+    engine = await openEngine()
   }
   return outcome
 }
