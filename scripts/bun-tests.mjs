@@ -20,8 +20,8 @@ import { join } from 'node:path'
  * @property {string} root The folder that the paths of the files start from.
  * @property {import('../bin/runtime.mjs').Runtime} bun
  * @property {NodeJS.ProcessEnv} environment
- * @property {(file: string) => boolean} [mostlyWaits] True for a file that hardly uses the processor: one of these runs beside
- *   three of the others. The default is false.
+ * @property {(file: string) => boolean} [mostlyWaits] True for a file that hardly uses the
+ *   processor: one of these runs beside three of the others. The default is false.
  * @property {(result: FileResult) => void} [onResult] Called after each file.
  * @property {number} [fileMs] The time limit of a file; the default is 10 minutes.
  */
@@ -43,8 +43,8 @@ const MAXIMUM_LINES = 200
 const MAXIMUM_LINE = 500
 
 /**
- * Runs the files in their order: three at a time, and beside them one that mostly waits. Resolves with
- * all results when all have ended.
+ * Runs the files in their order: three at a time, and beside them one that mostly waits. Resolves
+ * with all results when all have ended.
  * @param {readonly string[]} files
  * @param {BunTests} options
  * @returns {Promise<readonly FileResult[]>}

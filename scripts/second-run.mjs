@@ -1,6 +1,6 @@
 // The second run of test files that failed among all others. A file that passes by itself is
-// unsteady: a test of it depends on the load of the machine, on time, or on chance. It is told loudly,
-// and is to be mended, but it does not make the whole run worthless.
+// unsteady: a test of it depends on the load of the machine, on time, or on chance. It is told
+// loudly, and is to be mended, but it does not make the whole run worthless.
 
 /**
  * More failed files than this are no accident: none of them runs again.

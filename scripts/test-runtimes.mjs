@@ -22,8 +22,8 @@ export const NODE_ALONE = {
 }
 
 /**
- * Files and folders that use the processor for less than a tenth of their time: real network servers
- * with their receive windows, and limits of time.
+ * Files and folders that use the processor for less than a tenth of their time: real network
+ * servers with their receive windows, and limits of time.
  */
 const WAITING = ['test/network-servers/', 'test/e2e/half-open.test.ts', 'test/e2e/simulator-families.test.ts']
 
