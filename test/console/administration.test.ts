@@ -423,8 +423,9 @@ test('search, page and filters of a list stand in the address, and a reload lead
   await page.waitForURL('**/audit-log?scope=deployment&page=2')
   // A search and a filter begin at the first page.
   await page.getByRole('textbox', { name: /^Search/ }).fill('user.')
-  await page.getByText('Organization created').first().waitFor({ state: 'detached' })
+  await page.waitForURL((url) => url.searchParams.has('search'))
   assert.deepEqual(address(), { scope: 'deployment', search: 'user.' })
+  await page.getByText('Organization created').first().waitFor({ state: 'detached' })
   await page.reload()
   await page.getByText('User created').first().waitFor()
   assert.equal(await page.getByRole('textbox', { name: /^Search/ }).inputValue(), 'user.')

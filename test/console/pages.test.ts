@@ -199,7 +199,7 @@ test('the way from the address to the content goes by the keyboard alone', async
   assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the content')
   await page.keyboard.press('Enter')
   await page.keyboard.press('Tab')
-  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Import')
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Export')
   await window.close()
 })
 
