@@ -56,6 +56,38 @@ describe('a memory', () => {
     assert.deepEqual(memory.get('a'), fact(1))
   })
 
+  it('takes an answer that its source gives at once, and remembers it without a Promise', () => {
+    let looks = 0
+    const { memory } = open({
+      look: (id) => {
+        looks += 1
+        return id === 'none' ? undefined : fact(looks)
+      },
+      maximumAbsent: 1,
+    })
+    assert.deepEqual(memory.of('a'), fact(1))
+    assert.deepEqual(memory.of('a'), fact(1))
+    assert.equal(memory.of('none'), undefined)
+    assert.equal(memory.of('none'), undefined)
+    assert.equal(looks, 2)
+    memory.forget('a')
+    assert.deepEqual(memory.of('a'), fact(3))
+  })
+
+  it('asks no source that answers at once while an earlier look-up gathers changes', async () => {
+    let isBusy = true
+    const asked = Promise.withResolvers<Fact | undefined>()
+    const { memory } = open({ look: () => (isBusy ? asked.promise : fact(9)) })
+    const first = memory.of('a')
+    isBusy = false
+    const second = memory.of('a')
+    const versions: number[] = []
+    memory.amend('a', ({ version }) => versions.push(version))
+    asked.resolve(fact(1))
+    assert.deepEqual(await Promise.all([first, second]), [fact(1), fact(1)])
+    assert.deepEqual(versions, [1])
+  })
+
   it('looks a value up once for all who ask at the same time', async () => {
     const { memory, pending, answer } = open()
     const asked = [memory.of('a'), memory.of('a'), memory.of('b')]

@@ -15,9 +15,10 @@ import type { SizeBound } from './bounded-cache.ts'
 export interface RememberedOptions<Seen, Asked> {
   /**
    * Looks a value up at its source. The value must depend on the id alone; `asked` is what the
-   * look-up needs beside it.
+   * look-up needs beside it. A source that can answer at once does, without a Promise. A failure
+   * is a rejected Promise, never an exception.
    */
-  readonly look: (id: string, asked: Asked) => Promise<Seen>
+  readonly look: (id: string, asked: Asked) => Seen | Promise<Seen>
   /** Values at most. At the bound, the values that were not asked for lately are forgotten. */
   readonly maximum: number
   /** A second bound, for values of very different sizes. */
@@ -46,6 +47,7 @@ interface Look<Seen> {
  * remembered.
  */
 const MAXIMUM_LOOKS = 5
+const NO_AMENDMENTS: readonly never[] = []
 /** Forgotten groups whose values may still be in memory. At the bound, all values are forgotten. */
 const MAXIMUM_FORGOTTEN_GROUPS = 10_000
 
@@ -98,7 +100,15 @@ export class Remembered<Seen, Asked = void> {
     if (value !== undefined) return value
     // Only an id whose look-up gave undefined is in this cache.
     if (this.#absent?.get(id) === true) return undefined as Seen
-    return this.#look(id, asked)
+    // A look-up under way is shared, because it gathers the changes for its value.
+    if (this.#looks.has(id)) return this.#look(id, asked)
+    const seen = this.#options.look(id, asked)
+    if (seen instanceof Promise) {
+      this.#begin(id, seen)
+      return this.#look(id, asked)
+    }
+    this.#remember(id, seen, NO_AMENDMENTS)
+    return seen
   }
 
   /** A change made the value of the id wrong, or gave the id a value. */
@@ -144,7 +154,7 @@ export class Remembered<Seen, Asked = void> {
 
   async #look(id: string, asked: Asked): Promise<Seen> {
     for (let looks = 1; ; looks += 1) {
-      const look = this.#looks.get(id) ?? this.#begin(id, asked)
+      const look = this.#looks.get(id) ?? this.#begin(id, this.#options.look(id, asked))
       const seen = await look.answer
       if (!look.isOvertaken || looks === MAXIMUM_LOOKS) return seen
       // Somebody who asked after the change may have the answer already.
@@ -153,25 +163,25 @@ export class Remembered<Seen, Asked = void> {
     }
   }
 
-  #begin(id: string, asked: Asked): Look<Seen> {
+  #begin(id: string, seen: Seen | Promise<Seen>): Look<Seen> {
     const { promise, resolve, reject } = Promise.withResolvers<Seen>()
     const look: Look<Seen> = { answer: promise, isOvertaken: false, amendments: [] }
     this.#looks.set(id, look)
-    this.#run(id, asked, look).then(resolve, reject)
+    this.#run(id, seen, look).then(resolve, reject)
     return look
   }
 
-  async #run(id: string, asked: Asked, look: Look<Seen>): Promise<Seen> {
+  async #run(id: string, answer: Seen | Promise<Seen>, look: Look<Seen>): Promise<Seen> {
     try {
-      const seen = await this.#options.look(id, asked)
-      if (!look.isOvertaken) this.#remember(id, seen, look)
+      const seen = await answer
+      if (!look.isOvertaken) this.#remember(id, seen, look.amendments)
       return seen
     } finally {
       if (this.#looks.get(id) === look) this.#looks.delete(id)
     }
   }
 
-  #remember(id: string, seen: Seen, { amendments }: Look<Seen>): void {
+  #remember(id: string, seen: Seen, amendments: readonly ((value: Exclude<Seen, undefined>) => void)[]): void {
     if (seen === undefined) {
       this.#absent?.set(id, true)
       return

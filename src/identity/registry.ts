@@ -264,7 +264,7 @@ async function openFile(
   try {
     const { db, opened } = await openDatabase(file, clock, health)
     return await assembled({
-      store: createStore(db, clock, (change) => changes.emit(change)),
+      store: createStore(db, opened, clock, (change) => changes.emit(change)),
       onBrokenKey: (kid) => opened.noteProblem(brokenKeyText(kid)),
       throttle: createLoginThrottle(clock),
       alone: (work) => work(),

@@ -1,11 +1,27 @@
 /** Notes the signs of life of devices, with all that they tell of a device. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
-import type { RawBuilder } from 'kysely'
+import { rowsAsJson } from '../store/rows-as-json.ts'
+import type { ColumnType } from '../store/rows-as-json.ts'
 import type { Store } from '../store/store.ts'
-import { batchesOf } from './batches.ts'
+import { batchesOf, NOTES_OF_A_BATCH } from './batches.ts'
 import type { DeviceSeen } from './device.ts'
 import { parseDevEui } from './eui.ts'
+
+/** The DevEUI, the time, six measurements and three flags of a device. */
+const SEEN_TYPES: readonly ColumnType[] = [
+  'text',
+  'bigint',
+  'double precision',
+  'double precision',
+  'double precision',
+  'double precision',
+  'double precision',
+  'double precision',
+  'integer',
+  'integer',
+  'integer',
+]
 
 /** Notes signs of life as `Devices.recordSeen` says. */
 export async function recordSeen(store: Store, seen: readonly DeviceSeen[]): Promise<void> {
@@ -17,7 +33,7 @@ export async function recordSeen(store: Store, seen: readonly DeviceSeen[]): Pro
     newest.set(devEui, known === undefined ? one : mergeSeen(known, one))
   }
   let isFirst = true
-  for (const batch of batchesOf([...newest])) {
+  for (const batch of batchesOf([...newest], NOTES_OF_A_BATCH)) {
     if (!isFirst) await nextTurn()
     isFirst = false
     await writeSeen(store, batch)
@@ -30,19 +46,25 @@ function mergeSeen(one: DeviceSeen, other: DeviceSeen): DeviceSeen {
 }
 
 async function writeSeen(store: Store, batch: readonly (readonly [string, DeviceSeen])[]): Promise<void> {
-  const values = batch.map(
-    ([devEui, seen]) =>
-      sql`(cast(${devEui} as text), cast(${Math.trunc(seen.lastSeenAtMs)} as bigint), ${numberOf(seen.batteryLevel)},
-        ${numberOf(seen.margin)}, ${numberOf(seen.intervalSeconds)}, ${numberOf(seen.lossPercent)},
-        ${numberOf(seen.rssi)}, ${numberOf(seen.snr)}, ${flagOf(seen.lowBattery)}, ${flagOf(seen.weakSignal)},
-        ${flagOf(seen.losingFrames)})`,
-  )
+  const rows = batch.map(([devEui, seen]) => [
+    devEui,
+    Math.trunc(seen.lastSeenAtMs),
+    seen.batteryLevel ?? null,
+    seen.margin ?? null,
+    seen.intervalSeconds ?? null,
+    seen.lossPercent ?? null,
+    seen.rssi ?? null,
+    seen.snr ?? null,
+    flagOf(seen.lowBattery),
+    flagOf(seen.weakSignal),
+    flagOf(seen.losingFrames),
+  ])
   // Nobody is told that a device was heard for the first time: its event tells it.
   // A device that was on time keeps the time at which its state is looked at next: so its index
   // costs nothing here.
   const update = sql`
     with seen (dev_eui, at, battery_level, margin, interval_seconds, loss_percent, rssi, snr, is_battery_low,
-      is_signal_weak, is_losing_frames) as (values ${sql.join(values)})
+      is_signal_weak, is_losing_frames) as (${rowsAsJson(store, SEEN_TYPES, rows)})
     update devices set last_seen_at = seen.at,
       battery_level = coalesce(seen.battery_level, devices.battery_level),
       margin = coalesce(seen.margin, devices.margin),
@@ -67,10 +89,6 @@ async function writeSeen(store: Store, batch: readonly (readonly [string, Device
   await store.note((db) => update.execute(db))
 }
 
-function numberOf(value: number | undefined): RawBuilder<number | null> {
-  return sql`cast(${value ?? null} as double precision)`
-}
-
-function flagOf(value: boolean | undefined): RawBuilder<number | null> {
-  return sql`cast(${value === undefined ? null : Number(value)} as integer)`
+function flagOf(value: boolean | undefined): number | null {
+  return value === undefined ? null : Number(value)
 }

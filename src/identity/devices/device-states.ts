@@ -5,9 +5,10 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { rowsAsJson } from '../store/rows-as-json.ts'
 import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
-import { batchesOf } from './batches.ts'
+import { batchesOf, NOTES_OF_A_BATCH } from './batches.ts'
 import type { Device, DeviceState } from './device.ts'
 import { deviceOf } from './device-rows.ts'
 
@@ -85,7 +86,7 @@ export function createDeviceStates(store: Store): DeviceStates {
     },
 
     async judge(judged, nowMs) {
-      for (const batch of batchesOf(judged)) {
+      for (const batch of batchesOf(judged, NOTES_OF_A_BATCH)) {
         await writeJudged(store, batch, nowMs)
         await nextTurn()
       }
@@ -119,12 +120,10 @@ export function createDeviceStates(store: Store): DeviceStates {
     },
 
     async told(states) {
-      for (const batch of batchesOf(states)) {
-        const values = batch.map(
-          ({ device: { devEui }, changes }) => sql`(cast(${devEui} as text), cast(${changes} as integer))`,
-        )
+      for (const batch of batchesOf(states, NOTES_OF_A_BATCH)) {
+        const rows = batch.map(({ device: { devEui }, changes }) => [devEui, changes])
         const update = sql`
-          with told (dev_eui, changes) as (values ${sql.join(values)})
+          with told (dev_eui, changes) as (${rowsAsJson(store, ['text', 'integer'], rows)})
           update devices set untold_changes = 0 from told
           where devices.dev_eui = told.dev_eui and devices.untold_changes = told.changes`
         await store.note((database) => update.execute(database))
@@ -151,13 +150,16 @@ async function countStates(db: Store['db']): Promise<readonly StateCount[]> {
 }
 
 async function writeJudged(store: Store, batch: readonly JudgedDevice[], nowMs: number): Promise<void> {
-  const values = batch.map(
-    ({ device, state, dueAtMs }) =>
-      sql`(cast(${device.devEui} as text), cast(${device.lastSeenAtMs} as bigint), cast(${device.state} as text),
-        cast(${state} as text), cast(${dueAtMs ?? null} as bigint))`,
-  )
+  const rows = batch.map(({ device, state, dueAtMs }) => [
+    device.devEui,
+    device.lastSeenAtMs,
+    device.state,
+    state,
+    dueAtMs ?? null,
+  ])
   const update = sql`
-    with judged (dev_eui, seen_at, state_before, state, due_at) as (values ${sql.join(values)})
+    with judged (dev_eui, seen_at, state_before, state, due_at)
+      as (${rowsAsJson(store, ['text', 'bigint', 'text', 'text', 'bigint'], rows)})
     update devices set state = judged.state, state_due_at = judged.due_at,
       state_since_at = case when devices.state = judged.state then devices.state_since_at
         else cast(${nowMs} as bigint) end,

@@ -3,7 +3,7 @@
  * answers from memory.
  */
 import { sql } from 'kysely'
-import type { InferResult } from 'kysely'
+import type { CompiledQuery, InferResult } from 'kysely'
 import { Remembered } from '../../remembered.ts'
 import { applicationIdOf, hasApplicationId } from '../store/application-ids.ts'
 import type { Changes } from '../store/changes.ts'
@@ -60,14 +60,15 @@ const MAXIMUM_DEVICES = 200_000
 const MAXIMUM_UNKNOWN_DEVICES = 20_000
 
 /** The directory of a store. */
-export function createDirectory({ db }: Store, changes: Changes): Directory {
+export function createDirectory(store: Store, changes: Changes): Directory {
+  const { db } = store
   const applicationIds = createApplicationIds(db)
   const organizations = new Remembered<string | undefined>({
     look: (applicationId) => findOrganization(db, applicationId),
     maximum: MAXIMUM_APPLICATIONS,
   })
   const devices = new Remembered<DevicePlace | undefined>({
-    look: deviceFinder(db),
+    look: deviceFinder(store),
     maximum: MAXIMUM_DEVICES,
     maximumAbsent: MAXIMUM_UNKNOWN_DEVICES,
     groupOf: ({ applicationId }) => applicationId,
@@ -141,37 +142,53 @@ async function findOrganization(db: Store['db'], applicationId: string): Promise
 }
 
 /**
- * Finds one device after the other by a query that is built and compiled once. When a whole fleet
- * is heard of for the first time after a start, building the query each time would be most of the
- * work.
+ * Finds one device after the other by a query that is built and compiled once, and at once where
+ * the store can. When a whole fleet is heard of for the first time after a start, each of its
+ * events waits for this.
  */
-function deviceFinder(db: Store['db']): (devEui: string) => Promise<DevicePlace | undefined> {
+function deviceFinder(store: Store): (devEui: string) => DevicePlace | undefined | Promise<DevicePlace | undefined> {
+  const { db } = store
+  // Parts of the select, because a join costs five times as much on Bun.
   const compiled = db
     .selectFrom('devices')
-    .innerJoin('applications', 'applications.id', 'devices.application_id')
-    .leftJoin('device_profiles', (join) =>
-      join
-        .onRef('device_profiles.id', '=', 'devices.device_profile_id')
-        .onRef('device_profiles.organization_id', '=', 'devices.organization_id'),
-    )
-    .select(['applications.id', 'applications.uuid', 'devices.organization_id', 'devices.is_disabled'])
-    .select('device_profiles.id as profile_id')
+    .select((select) => [
+      select
+        .selectFrom('applications')
+        .select('applications.id')
+        .whereRef('applications.id', '=', 'devices.application_id')
+        .where('applications.removed_at', 'is', null)
+        .as('id'),
+      select
+        .selectFrom('applications')
+        .select('applications.uuid')
+        .whereRef('applications.id', '=', 'devices.application_id')
+        .as('uuid'),
+      select
+        .selectFrom('device_profiles')
+        .select('device_profiles.id')
+        .whereRef('device_profiles.id', '=', 'devices.device_profile_id')
+        .whereRef('device_profiles.organization_id', '=', 'devices.organization_id')
+        .as('profile_id'),
+    ])
+    .select(['devices.organization_id', 'devices.is_disabled'])
     .select(sql<number>`case when devices.tags = '{}' then 0 else 1 end`.as('has_tags'))
     .where('devices.dev_eui', '=', '')
-    .where('applications.removed_at', 'is', null)
     .compile()
   type Row = InferResult<typeof compiled>[number]
-  return async (devEui) => {
-    const { rows } = await db.executeQuery<Row>({ ...compiled, parameters: [devEui] })
+  const placeOf = (rows: readonly Row[]): DevicePlace | undefined => {
     const row = rows[0]
-    return (
-      row && {
-        applicationId: applicationIdOf(row),
-        organizationId: String(row.organization_id),
-        isDisabled: row.is_disabled === 1,
-        hasTags: row.has_tags === 1,
-        ...(row.profile_id === null ? {} : { profileId: row.profile_id }),
-      }
-    )
+    if (row === undefined || row.id === null) return undefined
+    return {
+      applicationId: applicationIdOf({ id: row.id, uuid: row.uuid }),
+      organizationId: String(row.organization_id),
+      isDisabled: row.is_disabled === 1,
+      hasTags: row.has_tags === 1,
+      ...(row.profile_id === null ? {} : { profileId: row.profile_id }),
+    }
+  }
+  return (devEui) => {
+    const query: CompiledQuery<Row> = { ...compiled, parameters: [devEui] }
+    const atOnce = store.readAtOnce(query)
+    return atOnce === undefined ? db.executeQuery(query).then(({ rows }) => placeOf(rows)) : placeOf(atOnce)
   }
 }

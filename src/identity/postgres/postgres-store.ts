@@ -35,6 +35,7 @@ export function createPostgresStore(db: Kysely<Schema>, clock: Pick<Clock, 'now'
     db,
     clock,
     dialect: 'postgres',
+    readAtOnce: () => undefined,
     change: (actor, work) =>
       inTurn(async () => {
         const { outcome, written } = await locked('changes', async (trx) => {

@@ -18,14 +18,15 @@ const SLACK = 10
 /** The audit of an empty store in memory, with the schema of an older version if one is given. */
 async function openAudit(version = Infinity) {
   const health = new RegistryHealth(() => {})
-  const db = new Kysely<Schema>({ dialect: createSqliteDialect(new RegistryFile(':memory:', health), health) })
+  const file = new RegistryFile(':memory:', health)
+  const db = new Kysely<Schema>({ dialect: createSqliteDialect(file, health) })
   await migrate(
     db,
     0,
     allMigrations.filter((migration) => migration.version <= version),
   )
   let nowMs = testStartMs
-  const store = createStore(db, { ...systemClock, now: () => nowMs }, () => {})
+  const store = createStore(db, file, { ...systemClock, now: () => nowMs }, () => {})
   const audit = createAudit(store)
   return {
     db,

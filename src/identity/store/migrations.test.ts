@@ -133,7 +133,7 @@ test('entries of the audit stay those of their users, and of the service, when t
       .execute(db)
   }
   await migrate(db, 0)
-  const audit = createAudit(createStore(db, systemClock, () => {}))
+  const audit = createAudit(createStore(db, { readAtOnce: () => undefined }, systemClock, () => {}))
   const { items } = await audit.list({ userId: '7', isAdmin: true }, { limit: 9, offset: 0 })
   assert.deepEqual(
     items.map(({ actor, actorUserId }) => [actor, actorUserId]),

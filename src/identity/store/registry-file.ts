@@ -62,6 +62,19 @@ export class RegistryFile implements SqliteDatabase {
     return statement
   }
 
+  /**
+   * The rows of a query, read in the middle of other work. Undefined inside a transaction, whose
+   * changes nobody may see yet, and when the read fails: the health has the reason of a damage.
+   */
+  readAtOnce(text: string, parameters: readonly unknown[]): readonly unknown[] | undefined {
+    if (this.#database.isTransaction) return undefined
+    try {
+      return this.prepare(text).all(parameters)
+    } catch {
+      return undefined
+    }
+  }
+
   /** Checks every page, and notes problems in the health. Reads the whole file. */
   check(): void {
     try {

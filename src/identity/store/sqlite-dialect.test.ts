@@ -35,3 +35,20 @@ test('a transaction that finds no room says so, changes nothing, and the next on
   assert.equal((await db.selectFrom('numbers').selectAll().execute()).length, 50)
   await db.destroy()
 })
+
+test('rows are read at once, but never those of a transaction that may still be undone', async () => {
+  const health = new RegistryHealth(() => {})
+  const file = new RegistryFile(':memory:', health)
+  const db = new Kysely<Numbers>({ dialect: createSqliteDialect(file, health) })
+  await sql`create table numbers (id integer primary key, text text not null)`.execute(db)
+  const read = () => file.readAtOnce('select text from numbers where id = ?', [1])
+  assert.deepEqual(read(), [])
+  await db.transaction().execute(async (trx) => {
+    await trx.insertInto('numbers').values({ id: 1, text: 'one' }).execute()
+    assert.equal(read(), undefined)
+  })
+  const [row] = read() ?? []
+  assert.equal((row as { readonly text?: string } | undefined)?.text, 'one')
+  assert.equal(file.readAtOnce('select text from letters', []), undefined)
+  await db.destroy()
+})

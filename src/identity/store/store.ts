@@ -1,8 +1,9 @@
 /** The store: the tables of the registry, and the one way to change them. */
-import type { Kysely, Transaction } from 'kysely'
+import type { CompiledQuery, Kysely, Transaction } from 'kysely'
 import { writeAuditEntry } from './audit-log.ts'
 import type { Change } from './changes.ts'
 import type { Clock } from '../../clock.ts'
+import type { RegistryFile } from './registry-file.ts'
 import type { Actor } from './result.ts'
 import type { Schema } from './schema.ts'
 
@@ -45,6 +46,12 @@ export interface Store {
   /** SQLite belongs to one process; several processes may share a PostgreSQL. */
   readonly dialect: 'sqlite' | 'postgres'
   /**
+   * Reads the rows of a compiled query at once, without a Promise: for questions that packets wait
+   * for. Undefined where this is not possible now, because the database is elsewhere, is inside a
+   * transaction, or fails. Then `db` is to be asked.
+   */
+  readAtOnce<Row>(query: CompiledQuery<Row>): readonly Row[] | undefined
+  /**
    * Runs `work` as one transaction, then tells of its changes. Changes run one after the other,
    * also those of several processes. If `work` throws, nothing has happened. `work` may run twice:
    * the first run is then undone. `work` must not use `db`, which waits for the transaction to end,
@@ -79,11 +86,18 @@ export function unitOf(trx: Transaction<Schema>, clock: RegistryClock, actor: Ac
 }
 
 /** A store in SQLite that tells of its changes by `emit`. */
-export function createStore(db: Kysely<Schema>, clock: Store['clock'], emit: (change: Change) => void): Store {
+export function createStore(
+  db: Kysely<Schema>,
+  file: Pick<RegistryFile, 'readAtOnce'>,
+  clock: Store['clock'],
+  emit: (change: Change) => void,
+): Store {
   return {
     db,
     clock,
     dialect: 'sqlite',
+    readAtOnce: <Row>({ sql, parameters }: CompiledQuery<Row>) =>
+      file.readAtOnce(sql, parameters) as readonly Row[] | undefined,
     async change(actor, work) {
       const emitted: Change[] = []
       const outcome = await db.transaction().execute((trx) => work(unitOf(trx, clock, actor, emitted)))

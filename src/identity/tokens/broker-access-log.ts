@@ -1,6 +1,7 @@
 /** Notes when broker-access tokens are used. The times are written later, many at once. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { rowsAsJson } from '../store/rows-as-json.ts'
 import type { Store } from '../store/store.ts'
 
 /** When each broker-access token was last used. */
@@ -34,11 +35,9 @@ export function createBrokerAccessLog(store: Store, onError: (error: unknown) =>
     noted = new Map()
     for (let start = 0; start < entries.length; start += MAXIMUM_BATCH) {
       if (start > 0) await nextTurn()
-      const values = entries
-        .slice(start, start + MAXIMUM_BATCH)
-        .map(([id, at]) => sql`(cast(${id} as text), cast(${at} as bigint))`)
+      const rows = entries.slice(start, start + MAXIMUM_BATCH)
       const update = sql`
-        with used (id, at) as (values ${sql.join(values)})
+        with used (id, at) as (${rowsAsJson(store, ['text', 'bigint'], rows)})
         update broker_tokens set last_used_at = used.at from used where broker_tokens.id = used.id`
       await store.note((db) => update.execute(db))
     }
