@@ -4,7 +4,8 @@ import { forgetOnChange } from '../identity/store/remembered-facts.ts'
 import type { DeviceProfile } from '../identity/devices/device-profile.ts'
 import { decodesPortOf } from '../identity/devices/profile-ports.ts'
 import type { Registry } from '../identity/registry.ts'
-import type { RegisteredProfile, UplinkRegistry } from '../lorawan/uplinks/uplink-path-registry.ts'
+import type { Application } from '../identity/tenants/applications.ts'
+import type { RegisteredCodec, RegisteredProfile, UplinkRegistry } from '../lorawan/uplinks/uplink-path-registry.ts'
 import { UplinkPath } from '../lorawan/uplinks/uplink-path.ts'
 import type { Parts, StartContext } from './parts.ts'
 
@@ -31,11 +32,9 @@ export function openUplinkPath(
 
 function uplinkRegistryOf({ applications, devices, deviceProfiles, directory }: Registry): UplinkRegistry {
   return {
-    codecOf: async (applicationId) => {
-      const application = await applications.get(applicationId)
-      if (application === undefined) return undefined
-      const { organizationId, payloadCodec, payloadDecoderScript, eventShape } = application
-      return { organizationId, codec: payloadCodec, decoderScript: payloadDecoderScript, eventShape }
+    codecOf(applicationId) {
+      const application = applications.look(applicationId)
+      return application instanceof Promise ? application.then(registeredCodec) : registeredCodec(application)
     },
     profileIdOf: (devEui) => {
       const place = directory.device(devEui)
@@ -58,6 +57,12 @@ function uplinkRegistryOf({ applications, devices, deviceProfiles, directory }: 
     tagsOf: async (devEui) => (await devices.get(devEui))?.tags ?? {},
     variablesOf: async (devEui) => (await devices.get(devEui))?.variables ?? {},
   }
+}
+
+function registeredCodec(application: Application | undefined): RegisteredCodec | undefined {
+  if (application === undefined) return undefined
+  const { organizationId, payloadCodec, payloadDecoderScript, eventShape } = application
+  return { organizationId, codec: payloadCodec, decoderScript: payloadDecoderScript, eventShape }
 }
 
 function registeredProfile(profile: DeviceProfile): RegisteredProfile {

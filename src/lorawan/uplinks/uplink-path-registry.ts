@@ -31,8 +31,10 @@ type Texts = Readonly<Record<string, string>>
 
 /** The deployment's registry, as far as uplinks need it. */
 export interface UplinkRegistry {
-  /** Undefined for an application that does not exist. */
-  codecOf(applicationId: string): Promise<RegisteredCodec | undefined>
+  /**
+   * Undefined for an application that does not exist. A Promise when the answer is not at hand.
+   */
+  codecOf(applicationId: string): RegisteredCodec | undefined | Promise<RegisteredCodec | undefined>
   /** The variables that a device's scripts are given. Asked only for scripts. */
   variablesOf(devEui: string): Promise<Texts>
   /**
@@ -94,7 +96,10 @@ export class UplinkCodecs {
   constructor(registry: UplinkRegistry) {
     this.#registry = registry
     this.#codecs = new Remembered({
-      look: async (applicationId) => (await registry.codecOf(applicationId)) ?? NO_CODEC,
+      look(applicationId) {
+        const codec = registry.codecOf(applicationId)
+        return codec instanceof Promise ? codec.then((found) => found ?? NO_CODEC) : (codec ?? NO_CODEC)
+      },
       maximum: MAXIMUM_REMEMBERED,
       size: { maximum: MAXIMUM_CODECS_SIZE, sizeOf: ({ decoderScript }) => decoderScript.length },
     })
@@ -137,6 +142,15 @@ export class UplinkCodecs {
 
   codecOf(applicationId: string): RegisteredCodec | Promise<RegisteredCodec> {
     return this.#codecs.of(applicationId)
+  }
+
+  /** The codec, unless the registry can't tell it at once. */
+  codecAtOnce(applicationId: string): RegisteredCodec | undefined {
+    const codec = this.#codecs.of(applicationId)
+    if (!(codec instanceof Promise)) return codec
+    // A failed look-up is repeated by the code that needs the codec.
+    codec.catch(() => {})
+    return undefined
   }
 
   /** As `known`, where the codec of the device's profile goes before that of the application. */

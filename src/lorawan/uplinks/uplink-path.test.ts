@@ -40,6 +40,8 @@ let path: UplinkPath
 let seen: string[]
 let decodings: Decoding[]
 let codecs: Map<string, RegisteredCodec>
+/** True: the registry tells a codec without a Promise. */
+let tellsAtOnce: boolean
 let looks: string[]
 /** Organizations whose codecs have used their time. */
 let outOfTime: Set<string>
@@ -65,15 +67,17 @@ beforeEach(() => {
   profiles = new Map()
   tagsAtHand = (devEui) => tags.has(devEui)
   devicesVersion = {}
+  tellsAtOnce = false
   codecs = new Map([['5', SCRIPTED]])
   publish = async ({ topicName, payload, qos }) =>
     void seen.push(`${topicName.split('/').at(-1)} ${qos} ${payload.toString()}`)
   const note = (_fields: object, message: string): void => void logged.push(message)
   path = new UplinkPath({
     registry: {
-      codecOf: async (applicationId) => {
+      codecOf(applicationId) {
         looks.push(applicationId)
-        return codecs.get(applicationId)
+        const codec = codecs.get(applicationId)
+        return tellsAtOnce ? codec : Promise.resolve(codec)
       },
       variablesOf: async (devEui) => {
         looks.push(devEui)
@@ -426,6 +430,14 @@ describe('an uplink', () => {
 })
 
 describe('a topic whose uplinks go on as they came', () => {
+  it('is never held back where the registry tells the application at once', () => {
+    tellsAtOnce = true
+    codecs.set('5', NONE)
+    assert.equal(holds(eventTopic('5', ONE, 'up')), false)
+    codecs.set('6', SCRIPTED)
+    assert.equal(holds(eventTopic('6', TWO, 'up')), true)
+  })
+
   it('is held back as soon as its application has a codec, or its device has tags', async () => {
     const topicName = eventTopic('5', ONE, 'up')
     codecs.set('5', NONE)

@@ -139,7 +139,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     if (!isUplink && this.#commandEvents.wants(topic.name)) return true
     if (parsed?.kind !== 'event') return false
     if (this.#codecs.mayHaveTags(parsed.devEui)) return true
-    const application = this.#codecs.known(parsed.applicationId)
+    const application = this.#codecs.codecAtOnce(parsed.applicationId)
     if (application !== undefined && application.eventShape !== '') return true
     if (this.#isClosed) return false
     if (application === undefined || (isUplink && application.codec !== '')) return true
