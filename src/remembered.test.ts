@@ -446,3 +446,20 @@ it('the version is another one after each change that was told, and the same oth
   }
   assert.equal(new Set(versions).size, 4)
 })
+
+it('a look-up that throws rejects, and is not remembered', async () => {
+  let isAway = true
+  const memory = new Remembered<string>({
+    look(id) {
+      if (isAway) throw new Error('the registry is away')
+      return id
+    },
+    maximum: 10,
+  })
+  await assert.rejects(async () => memory.of('a'), /the registry is away/)
+  const failed = memory.of('a')
+  assert.ok(failed instanceof Promise)
+  await assert.rejects(failed, /the registry is away/)
+  isAway = false
+  assert.equal(memory.of('a'), 'a')
+})

@@ -102,13 +102,22 @@ export class Remembered<Seen, Asked = void> {
     if (this.#absent?.get(id) === true) return undefined as Seen
     // A look-up under way is shared, because it gathers the changes for its value.
     if (this.#looks.has(id)) return this.#look(id, asked)
-    const seen = this.#options.look(id, asked)
+    const seen = this.#lookNow(id, asked)
     if (seen instanceof Promise) {
       this.#begin(id, seen)
       return this.#look(id, asked)
     }
     this.#remember(id, seen, NO_AMENDMENTS)
     return seen
+  }
+
+  /** A look-up that throws rejects as one that fails later. */
+  #lookNow(id: string, asked: Asked): Seen | Promise<Seen> {
+    try {
+      return this.#options.look(id, asked)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** A change made the value of the id wrong, or gave the id a value. */
@@ -154,7 +163,7 @@ export class Remembered<Seen, Asked = void> {
 
   async #look(id: string, asked: Asked): Promise<Seen> {
     for (let looks = 1; ; looks += 1) {
-      const look = this.#looks.get(id) ?? this.#begin(id, this.#options.look(id, asked))
+      const look = this.#looks.get(id) ?? this.#begin(id, this.#lookNow(id, asked))
       const seen = await look.answer
       if (!look.isOvertaken || looks === MAXIMUM_LOOKS) return seen
       // Somebody who asked after the change may have the answer already.
