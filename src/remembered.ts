@@ -15,8 +15,8 @@ import type { SizeBound } from './bounded-cache.ts'
 export interface RememberedOptions<Seen, Asked> {
   /**
    * Looks a value up at its source. The value must depend on the id alone; `asked` is what the
-   * look-up needs beside it. A source that can answer at once does, without a Promise. A failure
-   * is a rejected Promise, never an exception.
+   * look-up needs beside it. A source that can answer at once does, without a Promise. An
+   * exception counts like a rejected Promise.
    */
   readonly look: (id: string, asked: Asked) => Seen | Promise<Seen>
   /** Values at most. At the bound, the values that were not asked for lately are forgotten. */
