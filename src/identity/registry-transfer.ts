@@ -31,6 +31,8 @@ const TABLES = [
   'device_profiles',
   'device_profile_versions',
   'registration_rules',
+  'library_scripts',
+  'library_profiles',
   'metrics_tokens',
   'api_keys',
   'broker_tokens',

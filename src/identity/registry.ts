@@ -17,6 +17,8 @@ import type { Changes } from './store/changes.ts'
 import type { Clock } from '../clock.ts'
 import { createDeviceProfiles } from './devices/device-profiles.ts'
 import type { DeviceProfiles } from './devices/device-profile.ts'
+import { createDeviceLibrary } from './devices/library-profiles.ts'
+import type { DeviceLibrary } from './devices/library-profile.ts'
 import { createDeviceRemoval } from './devices/device-removal.ts'
 import { createDevices } from './devices/devices.ts'
 import type { Devices } from './devices/device.ts'
@@ -120,6 +122,7 @@ export interface Registry {
   readonly devices: Devices
   readonly deviceStates: DeviceStates
   readonly deviceProfiles: DeviceProfiles
+  readonly deviceLibrary: DeviceLibrary
   readonly serviceCredentials: ServiceCredentials
   readonly networkServers: NetworkServers
   readonly webhooks: Webhooks
@@ -221,6 +224,7 @@ async function assemble(
     devices: createDevices(store, changes, removal),
     deviceStates: createDeviceStates(store),
     deviceProfiles: createDeviceProfiles(store),
+    deviceLibrary: createDeviceLibrary(store),
     serviceCredentials: createServiceCredentials(store),
     networkServers: createNetworkServers(store),
     webhooks: createWebhooks(store),

@@ -23,6 +23,7 @@ if (server !== undefined) {
   await import('../../src/identity/devices/devices.test.ts')
   await import('../../src/identity/devices/device-states.test.ts')
   await import('../../src/identity/devices/directory.test.ts')
+  await import('../../src/identity/devices/library-profiles.test.ts')
   await import('../../src/identity/devices/registration-rules.test.ts')
   await import('../../src/identity/people/second-factor.test.ts')
   await import('../../src/identity/people/users.test.ts')

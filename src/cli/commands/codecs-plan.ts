@@ -1,7 +1,8 @@
 /** The device profile that a profile of a collection becomes, and the one that it became before. */
-import { isDeepStrictEqual } from 'node:util'
+import { boundedProfile, deviceFieldsOf, lineOf, toldChanges } from '../../identity/devices/library-rules.ts'
+import type { ToldMembers } from '../../identity/devices/library-rules.ts'
 import { PROFILE_BOUNDS } from '../../identity/devices/profile-rules.ts'
-import { objectAt, objectsAt, textAt } from '../../json.ts'
+import { objectAt, textAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { deviceProfileOf } from '../../lorawan/library/device-profile-text.ts'
 import type { LibraryProfile } from '../../lorawan/library/library-profile.ts'
@@ -14,18 +15,6 @@ export interface PlannedProfile {
   /** The name of the existing device profile, or a free one. */
   readonly name: string
 }
-
-/** The members that a collection tells. All others, and the name, are the organization's. */
-const TOLD = [
-  'description',
-  'region',
-  'deviceClass',
-  'payloadCodec',
-  'payloadDecoderScript',
-  'payloadEncoderScript',
-  'testVectors',
-  'source',
-] as const
 
 /** The members that decide what a codec gives. */
 const OF_CODEC: ReadonlySet<string> = new Set(['payloadCodec', 'payloadDecoderScript', 'payloadEncoderScript'])
@@ -57,54 +46,21 @@ export function planImport(
 
 /** The members of the device profile within the bounds of the service, without its name. */
 export function membersOf(profile: LibraryProfile, region?: string): JsonObject {
-  const { name: _, ...members } = deviceProfileOf(profile, region)
-  const { description, source } = profile
-  const { name, licence, url, version } = source
-  return {
-    ...members,
-    description: cut(description, PROFILE_BOUNDS.description),
-    vendor: lineOf(profile.vendor),
-    model: lineOf(profile.model),
-    firmwareVersion: lineOf(profile.firmwareVersion),
-    source: { name: lineOf(name), licence: lineOf(licence), url: lineOf(url), version: lineOf(version) },
-    testVectors: objectsAt(members, 'testVectors')
-      .slice(0, PROFILE_BOUNDS.vectors)
-      .map((vector, index) => Object.assign({}, vector, { name: vectorName(vector, index) })),
-  }
+  const { fPortRules: _, ...members } = deviceFieldsOf(boundedProfile(profile), region)
+  return members
 }
 
 /**
- * The members of an existing device profile that the collection has otherwise, with the
- * collection's values. Test vectors of the organization stay: those whose name the collection has
- * not. The region stays, where the profile is for it and `region` names no other.
+ * The members of an existing device profile, as the service writes it, that the collection has
+ * otherwise, with the collection's values.
  */
 export function changesTo(existing: JsonObject, profile: LibraryProfile, region?: string): JsonObject {
-  const today = textAt(existing, 'region')
-  const keeps = profile.regions.some((one) => one.region === today)
-  const members = membersOf(profile, region ?? (keeps ? today : undefined))
-  const fresh = objectsAt(members, 'testVectors')
-  const names = new Set(fresh.map(({ name }) => name))
-  const own = objectsAt(existing, 'testVectors').filter(({ name }) => !names.has(name))
-  const wanted: JsonObject = {
-    ...members,
-    testVectors: [...fresh.slice(0, PROFILE_BOUNDS.vectors - own.length), ...own],
-  }
-  const other = TOLD.filter((member) => !isDeepStrictEqual(plain(wanted[member]), plain(existing[member])))
-  return Object.fromEntries(other.map((member) => [member, wanted[member]]))
+  return toldChanges(existing as unknown as ToldMembers, boundedProfile(profile), region)
 }
 
 /** The changes that can make a test vector of today fail. */
 export function codecChanges(changes: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(changes).filter(([member]) => OF_CODEC.has(member)))
-}
-
-function vectorName(vector: JsonObject, index: number): string {
-  return lineOf(textAt(vector, 'name') ?? '', PROFILE_BOUNDS.name).trim() || `example ${index + 1}`
-}
-
-/** As it is after its way through JSON. */
-function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value)) as unknown
 }
 
 function keyOf(profile: JsonObject, source: string): string {
@@ -130,15 +86,4 @@ function freeName(profile: LibraryProfile, taken: ReadonlySet<string>): string {
 function nameWith(start: string, end: string): string {
   const bounded = lineOf(end, PROFILE_BOUNDS.name).trimEnd()
   return lineOf(start, PROFILE_BOUNDS.name - bounded.length).trim() + bounded || 'profile'
-}
-
-/** The text on one line, without the characters that a line of the registry refuses. */
-function lineOf(text: string, maximum: number = PROFILE_BOUNDS.line): string {
-  return cut(text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' '), maximum)
-}
-
-/** At most so many units of UTF-16. The registry counts code points, which are never more. */
-function cut(text: string, maximum: number): string {
-  // Half of a surrogate pair at the end, which the registry refuses, becomes U+FFFD.
-  return text.slice(0, maximum).toWellFormed()
 }

@@ -282,6 +282,7 @@ const NEW_PROFILE: Omit<DeviceProfileFields, 'name'> = {
   fPortRules: [],
   testVectors: [],
   source: null,
+  library: null,
 }
 
 const CODEC_MEMBERS = ['payloadCodec', 'payloadDecoderScript', 'payloadEncoderScript', 'testVectors', 'variables']

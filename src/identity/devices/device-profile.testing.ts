@@ -20,4 +20,5 @@ export const NO_PROFILE: DeviceProfileFields = {
   fPortRules: [],
   testVectors: [],
   source: null,
+  library: null,
 }

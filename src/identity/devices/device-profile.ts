@@ -55,6 +55,14 @@ export interface ProfileSource {
   readonly version: string
 }
 
+/** The profile of the library that a device profile was made of. */
+export interface LibraryReference {
+  /** Its id. The profile may be gone from the library. */
+  readonly profileId: string
+  /** The revision that the device profile has. */
+  readonly revision: number
+}
+
 /** The members of a profile that a list has, and that may change. */
 export interface ListedProfileFields {
   /** Unique within the organization. */
@@ -78,6 +86,8 @@ export interface ListedProfileFields {
   readonly variables: Readonly<Record<string, string>>
   readonly fPortRules: readonly FPortRule[]
   readonly source: ProfileSource | null
+  /** Null when it was not chosen from the library. */
+  readonly library: LibraryReference | null
 }
 
 /** All members of a profile that may change. */

@@ -96,9 +96,17 @@ function findOrganization({ trx }: Unit, organizationId: string): Promise<{ read
     .executeTakeFirst()
 }
 
+type Settings = Omit<ListedProfileFields, 'name' | 'payloadCodec'>
+
+function settingsOf(text: string): Settings {
+  const settings = JSON.parse(text) as Omit<Settings, 'library'> & Partial<Pick<Settings, 'library'>>
+  // Rows of older versions have no such member.
+  return { ...settings, library: settings.library ?? null }
+}
+
 function listedOf(row: Pick<Row, (typeof LISTED_COLUMNS)[number]>): ListedDeviceProfile {
   return {
-    ...(JSON.parse(row.settings) as Omit<ListedProfileFields, 'name' | 'payloadCodec'>),
+    ...settingsOf(row.settings),
     id: row.id,
     organizationId: String(row.organization_id),
     name: row.name,
@@ -121,7 +129,7 @@ function profileOf(row: Row): DeviceProfile {
 // oxlint-disable-next-line typescript/explicit-module-boundary-types -- columns are the schema's
 function columnsOf(fields: DeviceProfileFields) {
   const { name, description, vendor, model, firmwareVersion, region, deviceClass, tags, variables } = fields
-  const { expectedIntervalSeconds, batteryLimitPercent, marginLimitDb, fPortRules, source } = fields
+  const { expectedIntervalSeconds, batteryLimitPercent, marginLimitDb, fPortRules, source, library } = fields
   const texts = { description, vendor, model, firmwareVersion, region, deviceClass, tags, variables }
   const settings = JSON.stringify({
     ...texts,
@@ -130,6 +138,7 @@ function columnsOf(fields: DeviceProfileFields) {
     marginLimitDb,
     fPortRules,
     source,
+    library,
   })
   const columns = {
     name,

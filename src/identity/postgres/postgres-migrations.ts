@@ -222,6 +222,25 @@ const rulesOfRegistration = [
   `create index registration_rules_application on registration_rules (application_id)`,
 ]
 
+/** The library of device profiles. */
+const libraryOfProfiles = [
+  `create table library_scripts (hash text collate "C" primary key, size integer not null, script text collate "C" not null)`,
+  `create table library_profiles (
+    id text collate "C" primary key, profile_key text collate "C" not null, source text collate "C" not null,
+    vendor text collate "C" not null, model text collate "C" not null, firmware_version text collate "C" not null,
+    sort_key text collate "C" not null, search_text text collate "C" not null, regions text collate "C" not null,
+    settings text collate "C" not null, payload_codec text collate "C" not null,
+    decoder_hash text collate "C" not null, encoder_hash text collate "C" not null,
+    revision integer not null, failed_examples integer not null, vector_count integer not null, size integer not null,
+    created_at bigint not null, updated_at bigint not null, test_vectors text collate "C" not null)`,
+  `create index library_profiles_key on library_profiles (profile_key)`,
+  `create index library_profiles_order on library_profiles (sort_key, id)`,
+  `create index library_profiles_vendor on library_profiles (vendor, sort_key, id)`,
+  `create index library_profiles_source on library_profiles (source)`,
+  `create index library_profiles_decoder on library_profiles (decoder_hash)`,
+  `create index library_profiles_encoder on library_profiles (encoder_hash)`,
+]
+
 /** All steps of PostgreSQL, in order. The first one has the schema of SQLite's version 9. */
 export const postgresMigrations: readonly Migration[] = [
   {
@@ -271,6 +290,12 @@ export const postgresMigrations: readonly Migration[] = [
     version: 8,
     async up(trx) {
       for (const statement of rulesOfRegistration) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 9,
+    async up(trx) {
+      for (const statement of libraryOfProfiles) await sql.raw(statement).execute(trx)
     },
   },
 ]

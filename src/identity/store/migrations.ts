@@ -327,6 +327,24 @@ const rulesOfRegistration = [
   `create index registration_rules_application on registration_rules (application_id)`,
 ]
 
+/** The library of device profiles. Lists read no vectors: these come last. */
+const libraryOfProfiles = [
+  `create table library_scripts (hash text primary key, size integer not null, script text not null)`,
+  `create index library_scripts_size on library_scripts (size)`,
+  `create table library_profiles (
+    id text primary key, profile_key text not null, source text not null, vendor text not null, model text not null,
+    firmware_version text not null, sort_key text not null, search_text text not null, regions text not null,
+    settings text not null, payload_codec text not null, decoder_hash text not null, encoder_hash text not null,
+    revision integer not null, failed_examples integer not null, vector_count integer not null, size integer not null,
+    created_at bigint not null, updated_at bigint not null, test_vectors text not null)`,
+  `create index library_profiles_key on library_profiles (profile_key)`,
+  `create index library_profiles_order on library_profiles (sort_key, id)`,
+  `create index library_profiles_vendor on library_profiles (vendor, sort_key, id)`,
+  `create index library_profiles_source on library_profiles (source)`,
+  `create index library_profiles_decoder on library_profiles (decoder_hash)`,
+  `create index library_profiles_encoder on library_profiles (encoder_hash)`,
+]
+
 /** All steps of SQLite, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -425,6 +443,12 @@ export const allMigrations: readonly Migration[] = [
     version: 16,
     async up(trx) {
       for (const statement of rulesOfRegistration) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 17,
+    async up(trx) {
+      for (const statement of libraryOfProfiles) await sql.raw(statement).execute(trx)
     },
   },
 ]

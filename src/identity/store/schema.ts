@@ -30,6 +30,8 @@ export interface Schema {
   readonly device_profiles: DeviceProfilesTable
   readonly device_profile_versions: DeviceProfileVersionsTable
   readonly registration_rules: RegistrationRulesTable
+  readonly library_scripts: LibraryScriptsTable
+  readonly library_profiles: LibraryProfilesTable
 }
 
 interface NetworkServersTable {
@@ -100,6 +102,48 @@ interface DeviceProfileVersionsTable {
   readonly created_at: number
   readonly payload_decoder_script: string
   readonly payload_encoder_script: string
+}
+
+/** The scripts of library profiles, each text once. */
+interface LibraryScriptsTable {
+  /** SHA-256 of the text in hexadecimal. */
+  readonly hash: string
+  /** Characters of the text. */
+  readonly size: number
+  readonly script: string
+}
+
+/** The device profiles that all organizations may choose from. */
+interface LibraryProfilesTable {
+  readonly id: string
+  /** SHA-256 of source, vendor, model and firmware. Profiles for different regions share it. */
+  readonly profile_key: string
+  /** The name of the source. */
+  readonly source: string
+  readonly vendor: string
+  readonly model: string
+  readonly firmware_version: string
+  /** Vendor, model and firmware, folded. */
+  readonly sort_key: string
+  /** Vendor, model and description, folded. */
+  readonly search_text: string
+  /** The names of the regions, with a line feed before and behind each. */
+  readonly regions: string
+  /** Description, regions, FPort rules and source. */
+  readonly settings: string
+  readonly payload_codec: string
+  /** In `library_scripts`; empty for no script. */
+  readonly decoder_hash: string
+  readonly encoder_hash: string
+  readonly revision: number
+  readonly failed_examples: number
+  readonly vector_count: number
+  /** Characters of the settings and the vectors. */
+  readonly size: number
+  readonly created_at: number
+  readonly updated_at: number
+  /** A list of `TestVector`. */
+  readonly test_vectors: string
 }
 
 interface RegistrationRulesTable {
