@@ -74,6 +74,7 @@ before(async () => {
     webhookId: '1',
     profileId: '1',
     registrationRuleId: '1',
+    libraryProfileId: '1',
   }
 })
 
@@ -121,6 +122,7 @@ for (const route of ROUTE_CASES.filter(({ hides }) => hides === true)) {
       webhookId: 'aaaaaaaa-0000-4000-8000-00000000000f',
       profileId: 'aaaaaaaa-0000-4000-8000-00000000000e',
       registrationRuleId: 'aaaaaaaa-0000-4000-8000-000000000010',
+      libraryProfileId: 'aaaaaaaa-0000-4000-8000-000000000011',
     }
     const answers = []
     for (const about of [existing, unknown]) {

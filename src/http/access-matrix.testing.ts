@@ -7,6 +7,8 @@ import assert from 'node:assert/strict'
 import type { InjectOptions } from 'fastify'
 import { given } from '../given.ts'
 import { must, newApplication, newDevice, PASSWORD } from './broker-access/deployment.testing.ts'
+import { LIBRARY_PROFILE } from '../identity/devices/library-profile.testing.ts'
+import { zipOf } from '../lorawan/library/zip.testing.ts'
 import { NO_PROFILE } from '../identity/devices/device-profile.testing.ts'
 import type { TestDeployment } from './broker-access/deployment.testing.ts'
 
@@ -26,6 +28,7 @@ export interface Targets {
   readonly webhookId: string
   readonly profileId: string
   readonly registrationRuleId: string
+  readonly libraryProfileId: string
 }
 
 /**
@@ -1017,6 +1020,66 @@ const DEVICE_PROFILES: readonly RouteCase[] = [
   profileCase('POST', '/test', ORGANIZATION_ADMINS, () => ({})),
 ]
 
+const freshLibraryProfile = async ({ registry }: TestDeployment): Promise<Partial<Targets>> => ({
+  libraryProfileId: must(await registry.deviceLibrary.save(LIBRARY_PROFILE, 0, ACTOR)).id,
+})
+
+const freshProfileOfLibrary = async (deployment: TestDeployment, serial: number): Promise<Partial<Targets>> => {
+  const { registry } = deployment
+  const made = await freshProfile(deployment, serial)
+  const { libraryProfileId = '' } = await freshLibraryProfile(deployment)
+  const library = { profileId: libraryProfileId, revision: 0 }
+  must(await registry.deviceProfiles.update(made.profileId ?? '', { library }, ACTOR))
+  return made
+}
+
+const libraryCase = (
+  method: RouteCase['method'],
+  path: string,
+  people: PeopleStatus,
+  request: Omit<InjectOptions, 'method' | 'url'> = {},
+): RouteCase => ({
+  method,
+  url: `/api/device-library${path}`,
+  credential: 'session',
+  request: ({ libraryProfileId }) => ({
+    url: `/api/device-library${path.replace(':id', libraryProfileId)}`,
+    ...request,
+  }),
+  fresh: freshLibraryProfile,
+  people,
+})
+
+const COLLECTION = zipOf([
+  { path: 'vendors/maker/vendor.toml', content: '[vendor]\nname = "Maker"\ndevices = ["meter.toml"]\n' },
+  {
+    path: 'vendors/maker/devices/meter.toml',
+    content: '[device]\nname = "Meter"\n\n[[device.firmware]]\nversion = "1.0"\nprofiles = []\n',
+  },
+])
+
+const DEVICE_LIBRARY: readonly RouteCase[] = [
+  libraryCase('GET', '', EVERYBODY),
+  libraryCase('GET', '/vendors', EVERYBODY),
+  libraryCase('GET', '/profiles', EVERYBODY),
+  libraryCase('GET', '/profiles/:id', EVERYBODY),
+  libraryCase('POST', '/profiles', GLOBAL_ADMINS, { payload: { profiles: [LIBRARY_PROFILE] } }),
+  libraryCase('POST', '/import', GLOBAL_ADMINS, {
+    headers: { 'content-type': 'application/zip' },
+    query: { dryRun: 'true' },
+    payload: COLLECTION,
+  }),
+  libraryCase('DELETE', '/sources', GLOBAL_ADMINS, { query: { name: LIBRARY_PROFILE.source.name } }),
+  {
+    ...profileCase('GET', '/library-update', ORGANIZATION_ADMINS),
+    fresh: freshProfileOfLibrary,
+  },
+  {
+    ...profileCase('POST', '/library-update', ORGANIZATION_ADMINS, () => ({})),
+    fresh: freshProfileOfLibrary,
+  },
+]
+
 const WEBHOOKS: readonly RouteCase[] = [
   {
     method: 'GET',
@@ -1191,6 +1254,7 @@ export const ROUTE_CASES: readonly RouteCase[] = [
   ...DEVICES,
   ...WEBHOOKS,
   ...DEVICE_PROFILES,
+  ...DEVICE_LIBRARY,
   ...OPERATION,
   ...API_KEYS,
   ...BROKER_HOOKS,

@@ -30,6 +30,7 @@ before(async () => {
     webhookId: '1',
     profileId: '1',
     registrationRuleId: '1',
+    libraryProfileId: '1',
   }
 })
 

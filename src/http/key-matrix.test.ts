@@ -65,6 +65,7 @@ before(async () => {
     webhookId: '1',
     profileId: '1',
     registrationRuleId: '1',
+    libraryProfileId: '1',
     connectionId: '1',
   }
 })
@@ -89,7 +90,11 @@ for (const route of ROUTE_CASES) {
   test(`${route.method} ${route.url} answers a key by its rights: ${rightsOf(route).join(', ') || 'none'}`, async () => {
     for (const right of API_KEY_RIGHTS) {
       assert.equal((await ask(route, single[right])).status, statusFor(route, right), right)
-      assert.equal((await ask(route, ofDeployment[right])).status, statusFor(route, right), `${right}, deployment`)
+      assert.equal(
+        (await ask(route, ofDeployment[right])).status,
+        statusFor(route, right, true),
+        `${right}, deployment`,
+      )
     }
   })
 }
@@ -111,6 +116,7 @@ for (const route of ROUTE_CASES.filter(
       webhookId: '987654329',
       profileId: '987654330',
       registrationRuleId: '987654330',
+      libraryProfileId: 'aaaaaaaa-0000-4000-8000-000000000011',
       connectionId: '987654326',
     }
     assert.deepEqual(await ask(route, foreign), await ask(route, foreign, unknown))
@@ -149,11 +155,13 @@ async function ask(route: RouteCase, key: string, instead: Partial<Targets> = {}
   return { status: statusCode, reason }
 }
 
-function statusFor(route: RouteCase, right: ApiKeyRight): number {
+function statusFor(route: RouteCase, right: ApiKeyRight, isOfDeployment = false): number {
   const { credential, url, people } = route
   if (credential === 'none') return people[0]
   if (['secondFactorStep', 'serviceCredential', 'brokerHook'].includes(credential)) return 401
   if (!rightsOf(route).includes(right)) return 403
+  // The library belongs to the whole deployment.
+  if (url.startsWith('/api/device-library') && route.method !== 'GET' && !isOfDeployment) return 403
   // A key with one right alone gives no role, and changes only what its right is for.
   if (url.includes('/users') && route.method !== 'GET') return 403
   if (route.method === 'PUT' && url === '/api/applications/:id' && right === 'codecs.write') return 403

@@ -65,6 +65,16 @@ export const KEY_RIGHTS: Readonly<Record<string, readonly ApiKeyRight[]>> = {
   'POST /api/device-profiles/:id/restore': ['codecs.write'],
   'POST /api/device-profiles/:id/test': ['codecs.write'],
 
+  'GET /api/device-profiles/:id/library-update': ['codecs.write'],
+  'POST /api/device-profiles/:id/library-update': ['codecs.write'],
+  'GET /api/device-library': OF_APPLICATIONS,
+  'GET /api/device-library/vendors': OF_APPLICATIONS,
+  'GET /api/device-library/profiles': OF_APPLICATIONS,
+  'GET /api/device-library/profiles/:id': OF_APPLICATIONS,
+  'POST /api/device-library/profiles': ['codecs.write'],
+  'POST /api/device-library/import': ['codecs.write'],
+  'DELETE /api/device-library/sources': ['codecs.write'],
+
   'GET /api/devices': ['devices.read', 'devices.write'],
   'POST /api/devices': ['devices.write'],
   'GET /api/devices/export': ['devices.read', 'devices.write'],

@@ -25,6 +25,9 @@ import { addRoutes } from './api/routes.ts'
 import type { Route } from './api/routes.ts'
 import { exportRoutes } from './devices/export-devices.ts'
 import { importRoutes, streamUploads } from './devices/import-devices.ts'
+import { LibraryImports } from './devices/library-imports.ts'
+import { libraryUpdateRoutes } from './devices/library-update.ts'
+import { libraryUploadRoutes, streamArchives } from './devices/library-upload.ts'
 import { loginRoutes } from './account/login.ts'
 import { memberRoutes } from './tenants/members.ts'
 import { collectMethods } from './serving/method-not-allowed.ts'
@@ -47,6 +50,7 @@ import { deploymentRoutes } from './broker-access/deployment.ts'
 import type { DeploymentView } from './broker-access/deployment.ts'
 import { deviceQueueRoutes } from './devices/device-queue.ts'
 import type { DeviceCommands } from '../lorawan/commands/device-commands.ts'
+import { deviceLibraryRoutes } from './devices/device-library.ts'
 import { deviceProfileRoutes } from './devices/device-profiles.ts'
 import { deviceRoutes } from './devices/devices.ts'
 import { eventBucketRoutes } from './devices/event-buckets.ts'
@@ -211,8 +215,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   authenticateRequests(app, options.registry, gate, options.brokerHooks?.secrets)
   const refuseOtherMethods = collectMethods(app)
   await registerOpenApi(app, options.settings.baseUrl)
-  addRoutes(app, options.registry, gate, routesOf(options))
-  await addScopes(app, gate, options)
+  const imports = new LibraryImports(options.registry, { codecs: options.codecs, clock: options.clock }, options.turns)
+  addRoutes(app, options.registry, gate, routesOf(options, imports))
+  await addScopes(app, gate, options, imports)
   addRoutes(app, options.registry, gate, openApiRoutes(app, documentation))
   refuseOtherMethods()
   await app.ready()
@@ -227,7 +232,7 @@ function filesOf({ consoleDirectory }: HttpServerOptions): Promise<ConsoleFiles>
  * All routes except the routes with content types of their own and the routes of the OpenAPI
  * document.
  */
-function routesOf(options: HttpServerOptions): readonly Route[] {
+function routesOf(options: HttpServerOptions, imports: LibraryImports): readonly Route[] {
   const { registry, settings, broker, brokerViews, codecs, commands, history, metrics, clock } = options
   const { status, networkServers, backups, turns } = options
   const desk = history === undefined ? undefined : new ReadingDesk(registry, history, clock, turns)
@@ -246,6 +251,8 @@ function routesOf(options: HttpServerOptions): readonly Route[] {
     ...deviceRoutes(registry, turns),
     ...(options.unknownDevices === undefined ? [] : unknownDeviceRoutes(registry, options.unknownDevices)),
     ...deviceProfileRoutes(registry, codecs, clock),
+    ...deviceLibraryRoutes(registry, imports),
+    ...libraryUpdateRoutes(registry, codecs, clock),
     ...registrationRuleRoutes(registry),
     ...(commands === undefined ? [] : deviceQueueRoutes(commands)),
     ...(desk === undefined ? [] : [...historyRoutes(desk), ...eventBucketRoutes(desk, clock)]),
@@ -288,11 +295,16 @@ async function addScopes(
   app: HttpApp,
   gate: RequestGate,
   { registry, turns, networkServerEvents, brokerHooks }: HttpServerOptions,
+  imports: LibraryImports,
 ): Promise<void> {
   const parseJson = strictJsonParser(app)
   await app.register(async (scope: HttpApp) => {
     streamUploads(scope)
     addRoutes(scope, registry, gate, importRoutes(registry, turns, parseJson))
+  })
+  await app.register(async (scope: HttpApp) => {
+    streamArchives(scope)
+    addRoutes(scope, registry, gate, libraryUploadRoutes(imports))
   })
   if (brokerHooks !== undefined) {
     await app.register(async (scope: HttpApp) => {

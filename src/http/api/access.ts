@@ -21,6 +21,7 @@ import {
   applicationFor,
   demandGlobalAdmin,
   demandIn,
+  demandUnrestricted,
   deviceFor,
   deviceProfileFor,
   organizationFor,
@@ -128,6 +129,22 @@ export const SIGNED_IN: Access<Person> = forPeople('For everyone who is signed i
 export const SIGNED_IN_OR_KEY: Access<Person> = forPeople('For everyone who is signed in.', async () => ({}), {
   rights: rightsFor('organization.read'),
 })
+
+/** Everybody who is signed in, and every API key that may read device profiles. */
+export const LIBRARY_READER: Access<Person> = forPeople('For everyone who is signed in.', async () => ({}), {
+  rights: rightsFor('deviceProfile.read'),
+})
+
+/** Global admins, and API keys of the whole deployment that may write codecs. */
+export const LIBRARY_WRITER: Access<Person> = forPeople(
+  'For global admins.',
+  async (viewer) => {
+    demandGlobalAdmin(viewer)
+    demandUnrestricted(viewer)
+    return {}
+  },
+  { rights: rightsFor('deviceProfile.write') },
+)
 
 export const GLOBAL_ADMIN: Access<Person> = forPeople('For global admins.', async (viewer) => {
   demandGlobalAdmin(viewer)

@@ -97,6 +97,7 @@ const TAGS = [
   ['Events', 'Stored events of devices and applications.'],
   ['Contracts', 'JSON Schemas of the messages of the broker, and its AsyncAPI document.'],
   ['Device profiles', 'Device profiles: codecs and values for devices of one kind.'],
+  ['Device library', 'The library of the deployment, from which device profiles are made.'],
   ['Webhooks', 'Webhooks, to which the events of an organization go out.'],
   ['Network servers', 'Service credentials of network servers, and the events that they post.'],
   ['Broker hooks', 'Questions of mosquitto, EMQX and RabbitMQ about their clients.'],

@@ -24,50 +24,52 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   askRabbitVhost:
     '{"request":{"mediaType":"application/x-www-form-urlencoded","value":{"username":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl","vhost":"/"}},"answer":{"mediaType":"text/plain","value":"allow"}}',
   cancelCommand:
-    '{"parameters":{"devEui":"a000000000000048","id":"valve-7"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"devEui":"a000000000000049","id":"valve-7"},"answer":{"mediaType":"application/json","value":{}}}',
   cancelCommands:
-    '{"parameters":{"devEui":"a000000000000047"},"answer":{"mediaType":"application/json","value":{"cancelled":[],"sent":[]}}}',
+    '{"parameters":{"devEui":"a000000000000048"},"answer":{"mediaType":"application/json","value":{"cancelled":[],"sent":[]}}}',
   changeOwnPassword:
     '{"request":{"mediaType":"application/json","value":{"oldPassword":"correct horse battery staple","password":"correct horse battery staple"}},"answer":{"mediaType":"application/json","value":{}}}',
   configureTotp:
     '{"request":{"mediaType":"application/json","value":{"qrCodeSize":64}},"answer":{"mediaType":"application/json","value":{"url":"otpauth://totp/Fieldgate:anna@example.org?secret=JBSWY3DPEHPK3PXP&issuer=Fieldgate","secret":"JBSWY3DPEHPK3PXP","recoveryCode":["01234-abcde","56789-fghij"],"qrCode":"iVBORw0KGgo="}}}',
   createApiKey:
-    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"apiKey":{"name":"new 119","rights":["events.read"]}}},"answer":{"mediaType":"application/json","value":{"id":"4K4Soj5eTqF3","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"apiKey":{"name":"new 129","rights":["events.read"]}}},"answer":{"mediaType":"application/json","value":{"id":"t5gFU3627pbI","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   createApplication:
     '{"request":{"mediaType":"application/json","value":{"application":{"name":"new-54","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"3"}}}',
   createBrokerToken:
     '{"request":{"mediaType":"application/json","value":{"organizationId":"1","ttlInSeconds":"60"}},"answer":{"mediaType":"application/json","value":{"jwtMqttAuth":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"}}}',
   createDeploymentApiKey:
-    '{"request":{"mediaType":"application/json","value":{"apiKey":{"name":"new 126","rights":["events.read"]}}},"answer":{"mediaType":"application/json","value":{"id":"D80axOw6vmGZ","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"request":{"mediaType":"application/json","value":{"apiKey":{"name":"new 136","rights":["events.read"]}}},"answer":{"mediaType":"application/json","value":{"id":"K4LlNldhyR2I","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   createDevice:
     '{"request":{"mediaType":"application/json","value":{"device":{"devEUI":"a000000000000040","name":"new 64","applicationID":"1"}}},"answer":{"mediaType":"application/json","value":{"devEUI":"a000000000000040"}}}',
   createDeviceProfile:
-    '{"request":{"mediaType":"application/json","value":{"deviceProfile":{"name":"made-84","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"575045dc-2b44-45ef-948a-1c1a29ae0d8d"}}}',
+    '{"request":{"mediaType":"application/json","value":{"deviceProfile":{"name":"made-85","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"77e14120-c52f-4a74-a53c-16d0f2d847de"}}}',
   createMetricsToken:
-    '{"request":{"mediaType":"application/json","value":{"metricsToken":{"name":"scraper 101"}}},"answer":{"mediaType":"application/json","value":{"id":"076970f0-700c-46e9-9275-e2c642f36243","token":"fgm_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"request":{"mediaType":"application/json","value":{"metricsToken":{"name":"scraper 111"}}},"answer":{"mediaType":"application/json","value":{"id":"90371d5d-177c-40d5-82e2-31c10e3383ba","token":"fgm_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   createNetworkServer:
     '{"request":{"mediaType":"application/json","value":{"networkServer":{"name":"main","url":"http://chirpstack:8080","apiKey":"a-key"}}},"answer":{"mediaType":"application/json","value":{"name":"main","trial":{"outcome":"works","answer":"It works.","tenants":[{"id":"52f14cd4-c6f1-4fbd-8f87-4025e1d49242","name":"Valley","applications":2}]}}}}',
   createOrganization:
     '{"request":{"mediaType":"application/json","value":{"organization":{"name":"new-35"}}},"answer":{"mediaType":"application/json","value":{"id":"3"}}}',
   createRegistrationRule:
-    '{"request":{"mediaType":"application/json","value":{"registrationRule":{"applicationID":"1","devEUIPrefix":"ff"}}},"answer":{"mediaType":"application/json","value":{"id":"74bfa7fc-8273-404d-b0db-bf245dd76253"}}}',
+    '{"request":{"mediaType":"application/json","value":{"registrationRule":{"applicationID":"1","devEUIPrefix":"ff"}}},"answer":{"mediaType":"application/json","value":{"id":"2a1e5b61-45e9-440e-b99b-1b243f91095c"}}}',
   createServiceCredential:
-    '{"request":{"mediaType":"application/json","value":{"serviceCredential":{"name":"new-98","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"9968c3b3-8a53-46ff-a9de-f6ad23b1db63","userName":"network-server-9968c3b3-8a53-46ff-a9de-f6ad23b1db63","password":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"request":{"mediaType":"application/json","value":{"serviceCredential":{"name":"new-108","organizationID":"1"}}},"answer":{"mediaType":"application/json","value":{"id":"cc1fb51b-ff78-4b1b-aa4f-22081a6db9db","userName":"network-server-cc1fb51b-ff78-4b1b-aa4f-22081a6db9db","password":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   createUser:
     '{"request":{"mediaType":"application/json","value":{"user":{"email":"new-47@example.org"},"password":"correct horse battery staple"}},"answer":{"mediaType":"application/json","value":{"id":"11"}}}',
   createWebhook:
-    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"webhook":{"name":"Billing","url":"https://billing.example.org/events","concurrency":1}}},"answer":{"mediaType":"application/json","value":{"id":"a5bd4508-9827-48a2-9207-b9311a14a399","secret":"JBSWY3DPEHPK3PXP"}}}',
+    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"webhook":{"name":"Billing","url":"https://billing.example.org/events","concurrency":1}}},"answer":{"mediaType":"application/json","value":{"id":"6502afa2-6ba4-4c86-98e4-47a14f6a8333","secret":"JBSWY3DPEHPK3PXP"}}}',
   deleteApplication: '{"parameters":{"id":"6"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteDevice: '{"parameters":{"devEui":"a000000000000045"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteDeviceProfile:
-    '{"parameters":{"id":"084474c3-c175-4f15-91f1-bc4caf7c48f9"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"181d5c56-1bbd-469e-9f5c-5f07ab79b2f1"},"answer":{"mediaType":"application/json","value":{}}}',
+  deleteLibrarySource:
+    '{"parameters":{"name":"Collection"},"answer":{"mediaType":"application/json","value":{"profileCount":1}}}',
   deleteNetworkServer: '{"parameters":{"name":"main"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteOrganization: '{"parameters":{"id":"4"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteRegistrationRule:
-    '{"parameters":{"id":"215dd5cc-7068-429b-a1b6-b424cba7e184","organizationID":"1"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"00f12dc3-d4ab-4259-9d06-5a61936dd391","organizationID":"1"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteUser: '{"parameters":{"id":"14"},"answer":{"mediaType":"application/json","value":{}}}',
   deleteWebhook:
-    '{"parameters":{"id":"1","webhookId":"62837734-d005-4bc1-988a-22cba65f2e4c"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","webhookId":"48513efe-5909-488b-a38a-26c917fe8064"},"answer":{"mediaType":"application/json","value":{}}}',
   diagnose:
     '{"parameters":{"organizationID":"1","clientId":"dashboard"},"answer":{"mediaType":"application/json","value":{"isWell":false,"cause":"client_unknown","sentence":"No client dashboard is connected, has a Session, or was refused since the service started. Check the address, the port, TLS and the Client Identifier in the client.","steps":[{"step":"subscription","status":"unknown","code":"","sentence":"The subscriptions of the client are not known.","advice":"","facts":[]},{"step":"token","status":"unknown","code":"","sentence":"The token of the client is not known.","advice":"","facts":[]},{"step":"connection","status":"problem","code":"client_unknown","sentence":"No client dashboard is connected, has a Session, or was refused since the service started.","advice":"Check the address, the port, TLS and the Client Identifier in the client.","facts":[]},{"step":"delivery","status":"unknown","code":"","sentence":"Nothing is delivered while the client is away.","advice":"","facts":[]}]}}}',
   disableTotp:
@@ -81,9 +83,9 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
     '{"parameters":{"applicationID":"1"},"answer":{"mediaType":"text/csv","value":"devEUI,name,description,applicationID,profile,deviceProfileID,deviceProfileName,isDisabled\\r\\n0101010101010101,device 0101010101010101,,1,,,,false\\r\\na000000000000040,new 64,,1,,,,false\\r\\n"}}',
   forgetConsoleSession: '{"answer":{"mediaType":"application/json","value":{}}}',
   forgetUnknownDevice:
-    '{"parameters":{"devEui":"b00000000000006f","organizationID":"1"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"devEui":"b000000000000079","organizationID":"1"},"answer":{"mediaType":"application/json","value":{}}}',
   getApiKey:
-    '{"parameters":{"id":"1","keyId":"UO6rRCSzGNtQ"},"answer":{"mediaType":"application/json","value":{"id":"UO6rRCSzGNtQ","organizationID":"1","name":"fresh 120","rights":["events.read"],"scope":null,"expiresAt":null,"state":"in_force","makerUserID":"4","makerName":"organization-admin@example.org","createdAt":"2026-01-15T12:03:58.000Z","rotatedAt":null,"oldSecretUntil":null,"lastUsedAt":null,"lastUsedAddress":""}}}',
+    '{"parameters":{"id":"1","keyId":"JvC54KMbKCUk"},"answer":{"mediaType":"application/json","value":{"id":"JvC54KMbKCUk","organizationID":"1","name":"fresh 130","rights":["events.read"],"scope":null,"expiresAt":null,"state":"in_force","makerUserID":"4","makerName":"organization-admin@example.org","createdAt":"2026-01-15T12:04:18.000Z","rotatedAt":null,"oldSecretUntil":null,"lastUsedAt":null,"lastUsedAddress":""}}}',
   getApplication:
     '{"parameters":{"id":"4"},"answer":{"mediaType":"application/json","value":{"application":{"id":"4","name":"fresh-55","description":"fresh-55 of the test","organizationID":"1","serviceProfileID":"profile-1","serviceProfileName":"Profile 1","eventShape":"","objectCommands":"","payloadCodec":"","payloadEncoderScript":"","payloadDecoderScript":""},"createdAt":"2026-01-15T12:01:48.000Z","updatedAt":"2026-01-15T12:01:48.000Z"}}}',
   getApplicationEventTopic:
@@ -91,7 +93,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   getAsyncApiDocument:
     '{"answer":{"mediaType":"application/json","value":{"asyncapi":"3.0.0","defaultContentType":"application/json"}}}',
   getBrokerTokenStatus:
-    '{"parameters":{"id":"0363c2f4-4aea-4d6c-9187-891c2a92a585"},"answer":{"mediaType":"application/json","value":{"connections":[],"connectionCount":0,"lastRefusal":null}}}',
+    '{"parameters":{"id":"b9dc3e14-61bd-473a-afcd-637549859d47"},"answer":{"mediaType":"application/json","value":{"connections":[],"connectionCount":0,"lastRefusal":null}}}',
   getCertificateAuthority:
     '{"answer":{"mediaType":"application/x-pem-file","value":"-----BEGIN CERTIFICATE-----\\n-----END CERTIFICATE-----\\n"}}',
   getCommandTopic:
@@ -99,15 +101,21 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   getDeployment:
     '{"answer":{"mediaType":"application/json","value":{"mqttsHost":"localhost","mqttsPort":8883,"brokerTokenDefaultTtlSeconds":86400,"brokerTokenMaximumTtlSeconds":31557600,"hasOwnAuthority":true}}}',
   getDeploymentApiKey:
-    '{"parameters":{"keyId":"u1Qqa81umjgL"},"answer":{"mediaType":"application/json","value":{"id":"u1Qqa81umjgL","organizationID":"","name":"fresh 127","rights":["events.read"],"scope":null,"expiresAt":null,"state":"in_force","makerUserID":"6","makerName":"global-admin@example.org","createdAt":"2026-01-15T12:04:12.000Z","rotatedAt":null,"oldSecretUntil":null,"lastUsedAt":null,"lastUsedAddress":""}}}',
+    '{"parameters":{"keyId":"9euWbIt2rg5P"},"answer":{"mediaType":"application/json","value":{"id":"9euWbIt2rg5P","organizationID":"","name":"fresh 137","rights":["events.read"],"scope":null,"expiresAt":null,"state":"in_force","makerUserID":"6","makerName":"global-admin@example.org","createdAt":"2026-01-15T12:04:32.000Z","rotatedAt":null,"oldSecretUntil":null,"lastUsedAt":null,"lastUsedAddress":""}}}',
   getDevice:
-    '{"parameters":{"devEui":"a000000000000042"},"answer":{"mediaType":"application/json","value":{"device":{"devEUI":"a000000000000042","name":"device a000000000000042","applicationID":"1","description":"","deviceProfileID":"","deviceProfileName":"","isDisabled":false,"tags":{},"variables":{}},"organizationID":"1","state":"NEVER_HEARD","stateSince":null,"lowBattery":false,"weakSignal":false,"losingFrames":false,"intervalSeconds":null,"lossPercent":null,"rssi":null,"snr":null,"deviceStatusBatteryLevel":null,"deviceStatusMargin":null,"lastSeenAt":null,"createdAt":"2026-01-15T12:02:10.000Z","updatedAt":"2026-01-15T12:02:10.000Z"}}}',
+    '{"parameters":{"devEui":"a000000000000043"},"answer":{"mediaType":"application/json","value":{"device":{"devEUI":"a000000000000043","name":"device a000000000000043","applicationID":"1","description":"","deviceProfileID":"","deviceProfileName":"","isDisabled":false,"tags":{},"variables":{}},"organizationID":"1","state":"NEVER_HEARD","stateSince":null,"lowBattery":false,"weakSignal":false,"losingFrames":false,"intervalSeconds":null,"lossPercent":null,"rssi":null,"snr":null,"deviceStatusBatteryLevel":null,"deviceStatusMargin":null,"lastSeenAt":null,"createdAt":"2026-01-15T12:02:12.000Z","updatedAt":"2026-01-15T12:02:12.000Z"}}}',
   getDeviceEventTopics:
     '{"parameters":{"devEui":"0101010101010101","organizationId":"1"},"answer":{"mediaType":"application/json","value":{"topic":["Topic for subscribing to device 0101010101010101 on event up: \'application/1/device/0101010101010101/event/up\'","Topic for subscribing to device 0101010101010101 on event join: \'application/1/device/0101010101010101/event/join\'","Topic for subscribing to device 0101010101010101 on event ack: \'application/1/device/0101010101010101/event/ack\'","Topic for subscribing to device 0101010101010101 on event error: \'application/1/device/0101010101010101/event/error\'","Topic for subscribing to device 0101010101010101 on event status: \'application/1/device/0101010101010101/event/status\'","Topic for subscribing to device 0101010101010101 on event location: \'application/1/device/0101010101010101/event/location\'","Topic for subscribing to device 0101010101010101 on event txack: \'application/1/device/0101010101010101/event/txack\'","Topic for subscribing to device 0101010101010101 on all events: \'application/1/device/0101010101010101/event/+\'"]}}}',
+  getDeviceLibrary:
+    '{"answer":{"mediaType":"application/json","value":{"profileCount":1,"regions":["EU868","US915"],"sources":[{"name":"Collection","licence":"MIT","version":"abc","profileCount":1,"updatedAt":"2026-01-15T12:03:02.000Z"}]}}}',
   getDeviceProfile:
-    '{"parameters":{"id":"94264197-1e9d-4130-af85-f1a811d63432"},"answer":{"mediaType":"application/json","value":{"deviceProfile":{"id":"94264197-1e9d-4130-af85-f1a811d63432","organizationID":"1","name":"fresh-85","description":"","vendor":"","model":"","firmwareVersion":"","region":"","deviceClass":"","payloadCodec":"","expectedIntervalSeconds":0,"batteryLimitPercent":null,"marginLimitDb":null,"fPortRules":[],"source":null,"tags":{},"variables":{},"codecVersion":1,"createdAt":"2026-01-15T12:02:48.000Z","updatedAt":"2026-01-15T12:02:48.000Z","payloadDecoderScript":"","payloadEncoderScript":"","testVectors":[]},"deviceCount":0}}}',
+    '{"parameters":{"id":"43e77876-c99f-4900-bba4-447cc2373565"},"answer":{"mediaType":"application/json","value":{"deviceProfile":{"id":"43e77876-c99f-4900-bba4-447cc2373565","libraryProfileID":"","libraryRevision":0,"hasLibraryUpdate":false,"organizationID":"1","name":"fresh-86","description":"","vendor":"","model":"","firmwareVersion":"","region":"","deviceClass":"","payloadCodec":"","expectedIntervalSeconds":0,"batteryLimitPercent":null,"marginLimitDb":null,"fPortRules":[],"source":null,"tags":{},"variables":{},"codecVersion":1,"createdAt":"2026-01-15T12:02:50.000Z","updatedAt":"2026-01-15T12:02:50.000Z","payloadDecoderScript":"","payloadEncoderScript":"","testVectors":[]},"deviceCount":0}}}',
+  getDeviceProfileLibraryUpdate:
+    '{"parameters":{"id":"0b8f4caa-4d6a-4212-84e7-bebc194309e2"},"answer":{"mediaType":"application/json","value":{"isThere":true,"revision":1,"members":["description","region","deviceClass","payloadCodec","payloadDecoderScript","payloadEncoderScript","testVectors","source"],"breaks":[],"source":{"name":"Collection","licence":"MIT","url":"https://maker.example/meter","version":"abc"}}}}',
   getEventSchema:
     '{"parameters":{"family":"a","file":"up.json"},"answer":{"mediaType":"application/json","value":{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://localhost:8443/api/schemas/v1/events/a/up.json","title":"UpEventA","description":"A device has sent data.","type":"object"}}}',
+  getLibraryProfile:
+    '{"parameters":{"id":"04806471-281a-463a-b0b4-51cfa016b008"},"answer":{"mediaType":"application/json","value":{"libraryProfile":{"id":"04806471-281a-463a-b0b4-51cfa016b008","vendor":"Maker","model":"Meter 1","firmwareVersion":"1.0","description":"A water meter","regions":[{"region":"EU868","deviceClass":"A"},{"region":"US915","deviceClass":"C"}],"payloadCodec":"CUSTOM_JS","source":{"name":"Collection","licence":"MIT","url":"https://maker.example/meter","version":"abc"},"fPortRules":[],"revision":4,"failedExamples":0,"vectorCount":1,"createdAt":"2026-01-15T12:03:02.000Z","updatedAt":"2026-01-15T12:03:08.000Z","payloadDecoderScript":"function decodeUplink(input) { return { data: { a: input.bytes[0] } } }","payloadEncoderScript":"function decodeUplink(input) { return { data: { a: input.bytes[0] } } }","testVectors":[{"name":"five","fPort":1,"bytes":"05","expected":{"data":{"a":5}}}]}}}}',
   getLiveness: '{"answer":{"mediaType":"application/json","value":{"live":true}}}',
   getMember:
     '{"parameters":{"id":"1","userId":"8"},"answer":{"mediaType":"application/json","value":{"organizationUser":{"userID":"8","username":"fresh-43@example.org","email":"fresh-43@example.org","isAdmin":false,"isDeviceAdmin":false,"isGatewayAdmin":false,"isReadOnly":false},"createdAt":"2026-01-15T12:01:24.000Z","updatedAt":"2026-01-15T12:01:24.000Z"}}}',
@@ -125,25 +133,29 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   getProfile:
     '{"answer":{"mediaType":"application/json","value":{"user":{"id":"4","username":"organization-admin@example.org","email":"organization-admin@example.org","isAdmin":false,"isActive":true,"createdAt":"2026-01-15T12:00:00.000Z"},"organizations":[{"organizationID":"1","organizationName":"acme","isAdmin":true,"isDeviceAdmin":false,"isGatewayAdmin":false,"isReadOnly":false}],"is2faEnabled":false}}}',
   getPublicKeys:
-    '{"answer":{"mediaType":"application/json","value":{"keys":[{"kty":"EC","crv":"P-256","x":"kxzck4XFZC5XW-dWiS6QN4ftYJI6DLEp3VylGmV89XQ","y":"WDEAtw0W4wnFgfp9HTkNiWVJA77GHTYrll_BEtzfG-o","kid":"aEGQt0_C2Xx-ofNoSXfcD4t6xCsWk1_8pvReIHXWfzc","alg":"ES256","use":"sig"}]}}}',
+    '{"answer":{"mediaType":"application/json","value":{"keys":[{"kty":"EC","crv":"P-256","x":"-8Y0R8KmasRop7vf_Bjd_ph3PbmDKEQesdYOLVg7Cyk","y":"PZwBh3OQQjWU6GQf-2_Dh_CYGZnPuBNSP9nRad2NoAw","kid":"7JLOsjSvdBQXOFEgrHakTPuIADN6qBCZTf5kOahxacU","alg":"ES256","use":"sig"}]}}}',
   getReadiness: '{"answer":{"mediaType":"application/json","value":{"live":true,"ready":true}}}',
   getSchemaIndex:
     '{"answer":{"mediaType":"application/json","value":{"version":"v1","schemas":[{"title":"UpEventA","description":"A device has sent data.","direction":"received","schema":"https://localhost:8443/api/schemas/v1/events/a/up.json","sample":"https://localhost:8443/api/schemas/v1/events/a/up.sample.json"}]}}}',
   getStatus:
-    '{"answer":{"mediaType":"application/json","value":{"isWell":false,"version":"1.2.3","runtime":"Bun 1.4.5","startedAt":"2026-01-15T12:00:00.000Z","uptimeSeconds":232,"numbers":null}}}',
+    '{"answer":{"mediaType":"application/json","value":{"isWell":false,"version":"1.2.3","runtime":"Bun 1.4.5","startedAt":"2026-01-15T12:00:00.000Z","uptimeSeconds":252,"numbers":null}}}',
   getTotpStatus: '{"answer":{"mediaType":"application/json","value":{"enabled":false}}}',
   getUser:
     '{"parameters":{"id":"12"},"answer":{"mediaType":"application/json","value":{"user":{"id":"12","username":"fresh-48@example.org","email":"fresh-48@example.org","isAdmin":false,"isActive":true,"note":""},"is2faEnabled":false,"createdAt":"2026-01-15T12:01:34.000Z","updatedAt":"2026-01-15T12:01:34.000Z"}}}',
   getWebhook:
-    '{"parameters":{"id":"1","webhookId":"e110b483-e6a5-4ff6-ac45-96b5ea8b8556"},"answer":{"mediaType":"application/json","value":{"webhook":{"id":"e110b483-e6a5-4ff6-ac45-96b5ea8b8556","name":"Billing","url":"https://billing.example.org/events","headerNames":[],"concurrency":1,"timeoutSeconds":10,"giveUpSeconds":60,"onRefused":"pause","acceptsCommands":false,"pausedAt":null,"pauseCode":"","pauseReason":"","secretsInForce":1,"createdAt":"2026-01-15T12:02:28.000Z","updatedAt":"2026-01-15T12:02:28.000Z"},"standing":{"state":"running","waitingEvents":0,"isAtTail":true,"requestsUnderWay":0,"deliveredAt":"2026-01-15T12:02:28.000Z","failingSince":null,"nextTryAt":null,"missedAtMost":0,"eventsDelivered":1,"eventsSkipped":0}}}}',
+    '{"parameters":{"id":"1","webhookId":"aba39d70-8131-438f-8406-55fce8c5baa8"},"answer":{"mediaType":"application/json","value":{"webhook":{"id":"aba39d70-8131-438f-8406-55fce8c5baa8","name":"Billing","url":"https://billing.example.org/events","headerNames":[],"concurrency":1,"timeoutSeconds":10,"giveUpSeconds":60,"onRefused":"pause","acceptsCommands":false,"pausedAt":null,"pauseCode":"","pauseReason":"","secretsInForce":1,"createdAt":"2026-01-15T12:02:30.000Z","updatedAt":"2026-01-15T12:02:30.000Z"},"standing":{"state":"running","waitingEvents":0,"isAtTail":true,"requestsUnderWay":0,"deliveredAt":"2026-01-15T12:02:30.000Z","failingSince":null,"nextTryAt":null,"missedAtMost":0,"eventsDelivered":1,"eventsSkipped":0}}}}',
   getWellKnownPublicKeys:
-    '{"answer":{"mediaType":"application/json","value":{"keys":[{"kty":"EC","crv":"P-256","x":"kxzck4XFZC5XW-dWiS6QN4ftYJI6DLEp3VylGmV89XQ","y":"WDEAtw0W4wnFgfp9HTkNiWVJA77GHTYrll_BEtzfG-o","kid":"aEGQt0_C2Xx-ofNoSXfcD4t6xCsWk1_8pvReIHXWfzc","alg":"ES256","use":"sig"}]}}}',
+    '{"answer":{"mediaType":"application/json","value":{"keys":[{"kty":"EC","crv":"P-256","x":"-8Y0R8KmasRop7vf_Bjd_ph3PbmDKEQesdYOLVg7Cyk","y":"PZwBh3OQQjWU6GQf-2_Dh_CYGZnPuBNSP9nRad2NoAw","kid":"7JLOsjSvdBQXOFEgrHakTPuIADN6qBCZTf5kOahxacU","alg":"ES256","use":"sig"}]}}}',
   handOverApiKey:
-    '{"parameters":{"id":"1","keyId":"AGbqdYyVk7kZ"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","keyId":"ySnUmmAokx4k"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
   handOverDeploymentApiKey:
-    '{"parameters":{"keyId":"aarcarDtAPuS"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"keyId":"tjBf04nfa6IX"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
   importDevices:
     '{"parameters":{"applicationID":"1"},"request":{"mediaType":"text/csv","value":"devEUI,name\\na000000000000042,imported 66\\n"},"answer":{"mediaType":"application/json","value":{"dryRun":false,"isComplete":true,"stopped":"","totalCount":"1","createdCount":"1","updatedCount":"0","unchangedCount":"0","refusedCount":"0","unknownColumns":[],"errors":[]}}}',
+  importLibraryArchive:
+    '{"parameters":{"dryRun":"true"},"request":{"mediaType":"application/zip","value":"PK"},"answer":{"mediaType":"application/json","value":{"dryRun":true,"layout":"ChirpStack device profiles","createdCount":1,"changedCount":0,"unchangedCount":0,"keptCount":0,"refusedCount":0,"profiles":[{"vendor":"Maker","model":"Meter","firmwareVersion":"1.0","regions":[],"outcome":"created"}],"problems":[]}}}',
+  importLibraryProfiles:
+    '{"request":{"mediaType":"application/json","value":{"profiles":[{"vendor":"Maker","model":"Meter 1","firmwareVersion":"1.0","description":"A water meter","regions":[{"region":"EU868","deviceClass":"A"},{"region":"US915","deviceClass":"C"}],"fPortRules":[],"payloadCodec":"CUSTOM_JS","payloadDecoderScript":"function decodeUplink(input) { return { data: { a: input.bytes[0] } } }","payloadEncoderScript":"function decodeUplink(input) { return { data: { a: input.bytes[0] } } }","testVectors":[{"name":"five","fPort":1,"bytes":"05","expected":{"data":{"a":5}}}],"source":{"name":"Collection","licence":"MIT","url":"https://maker.example/meter","version":"abc"}}]}},"answer":{"mediaType":"application/json","value":{"dryRun":false,"layout":"","createdCount":0,"changedCount":0,"unchangedCount":1,"keptCount":0,"refusedCount":0,"profiles":[],"problems":[]}}}',
   keepConsoleSession: '{"answer":{"mediaType":"application/json","value":{}}}',
   listApiKeys:
     '{"parameters":{"id":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
@@ -152,11 +164,11 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   listApplications:
     '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"id":"1","name":"meters","description":"meters of the test","organizationID":"1","serviceProfileID":"profile-1","serviceProfileName":"Profile 1"}]}}}',
   listAuditEntries:
-    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"84","result":[{"id":"123","at":"2026-01-15T12:03:34.000Z","actor":"user","actorUserID":"6","actorName":"global-admin@example.org","actorApiKeyID":"","action":"registration_rule.removed","subject":"215dd5cc-7068-429b-a1b6-b424cba7e184","organizationID":"1","detail":{}}]}}}',
+    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"91","result":[{"id":"131","at":"2026-01-15T12:03:54.000Z","actor":"user","actorUserID":"6","actorName":"global-admin@example.org","actorApiKeyID":"","action":"registration_rule.removed","subject":"00f12dc3-d4ab-4259-9d06-5a61936dd391","organizationID":"1","detail":{}}]}}}',
   listBrokerTokens:
-    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"2","result":[{"id":"dd089210-d579-44ef-993e-424fed270188","userID":"4","apiKeyID":"","organizationID":"1","issuedAt":"2026-01-15T12:00:50.000Z","expiresAt":"2026-01-15T12:01:50.000Z","lastUsedAt":null,"scope":null,"connections":0,"lastRefusal":null},{"id":"7583fe9a-8c79-4a09-ab0b-83d997a4b5af","userID":"2","apiKeyID":"","organizationID":"1","issuedAt":"2026-01-15T12:00:00.000Z","expiresAt":"2026-01-16T12:00:00.000Z","lastUsedAt":null,"scope":null,"connections":0,"lastRefusal":null}]}}}',
+    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"2","result":[{"id":"87a922ce-5147-4ad4-95ef-db64fa23e288","userID":"4","apiKeyID":"","organizationID":"1","issuedAt":"2026-01-15T12:00:50.000Z","expiresAt":"2026-01-15T12:01:50.000Z","lastUsedAt":null,"scope":null,"connections":0,"lastRefusal":null},{"id":"85479293-f41a-42e5-a078-5e59c25e3559","userID":"2","apiKeyID":"","organizationID":"1","issuedAt":"2026-01-15T12:00:00.000Z","expiresAt":"2026-01-16T12:00:00.000Z","lastUsedAt":null,"scope":null,"connections":0,"lastRefusal":null}]}}}',
   listCommands:
-    '{"parameters":{"devEui":"a000000000000045"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","deviceQueueItems":[]}}}',
+    '{"parameters":{"devEui":"a000000000000046"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","deviceQueueItems":[]}}}',
   listConnections:
     '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   listDeploymentApiKeys: '{"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
@@ -165,33 +177,37 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   listDeviceEvents:
     '{"parameters":{"devEui":"0101010101010101"},"answer":{"mediaType":"application/x-ndjson","value":{"id":"37-5021","time":"2026-01-15T12:00:00.000Z","applicationID":"1","devEUI":"0101010101010101","kind":"status","qos":1,"event":{"applicationID":"5","applicationName":"meters","deviceName":"Meter 1","devEUI":"0102030405060708","margin":10,"externalPowerSource":false,"batteryLevel":78.74,"batteryLevelUnavailable":false,"tags":{"valley":"north"}}}}}',
   listDeviceProfileVersions:
-    '{"parameters":{"id":"3ed16f59-64a2-4125-821e-4c115e06d06f"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"version":1,"payloadCodec":"","characters":0,"userID":"","apiKeyID":"","createdAt":"2026-01-15T12:02:54.000Z"}]}}}',
+    '{"parameters":{"id":"0395c0c9-f588-4ad0-9599-86c7a0746ffc"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"version":1,"payloadCodec":"","characters":0,"userID":"","apiKeyID":"","createdAt":"2026-01-15T12:02:56.000Z"}]}}}',
   listDeviceProfiles:
     '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   listDevices:
     '{"parameters":{"applicationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"devEUI":"0101010101010101","name":"device 0101010101010101","applicationID":"1","description":"","deviceProfileID":"","deviceProfileName":"","isDisabled":false,"organizationID":"1","state":"NEVER_HEARD","stateSince":null,"lowBattery":false,"weakSignal":false,"losingFrames":false,"intervalSeconds":null,"lossPercent":null,"rssi":null,"snr":null,"deviceStatusBatteryLevel":null,"deviceStatusMargin":null,"lastSeenAt":null,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"}]}}}',
   listLastDeviceEvents:
     '{"parameters":{"devEui":"0101010101010101"},"answer":{"mediaType":"application/json","value":{"result":[{"id":"37-5021","time":"2026-01-15T12:00:00.000Z","applicationID":"1","devEUI":"0101010101010101","kind":"status","qos":1,"event":{"applicationID":"5","applicationName":"meters","deviceName":"Meter 1","devEUI":"0102030405060708","margin":10,"externalPowerSource":false,"batteryLevel":78.74,"batteryLevelUnavailable":false,"tags":{"valley":"north"}}}],"notFoundYet":[]}}}',
+  listLibraryProfiles:
+    '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"id":"04806471-281a-463a-b0b4-51cfa016b008","vendor":"Maker","model":"Meter 1","firmwareVersion":"1.0","description":"A water meter","regions":[{"region":"EU868","deviceClass":"A"},{"region":"US915","deviceClass":"C"}],"payloadCodec":"CUSTOM_JS","source":{"name":"Collection","licence":"MIT","url":"https://maker.example/meter","version":"abc"},"fPortRules":[],"revision":3,"failedExamples":0,"vectorCount":1,"createdAt":"2026-01-15T12:03:02.000Z","updatedAt":"2026-01-15T12:03:06.000Z"}]}}}',
+  listLibraryVendors:
+    '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"vendor":"Maker","profileCount":1}]}}}',
   listMembers:
     '{"parameters":{"id":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"4","result":[{"userID":"3","username":"device-admin@example.org","email":"device-admin@example.org","isAdmin":false,"isDeviceAdmin":true,"isGatewayAdmin":false,"isReadOnly":false,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"userID":"2","username":"member@example.org","email":"member@example.org","isAdmin":false,"isDeviceAdmin":false,"isGatewayAdmin":false,"isReadOnly":false,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"userID":"4","username":"organization-admin@example.org","email":"organization-admin@example.org","isAdmin":true,"isDeviceAdmin":false,"isGatewayAdmin":false,"isReadOnly":false,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"userID":"1","username":"reader@example.org","email":"reader@example.org","isAdmin":false,"isDeviceAdmin":false,"isGatewayAdmin":false,"isReadOnly":true,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"}]}}}',
   listMetricsTokens:
-    '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"id":"2586d774-9ecc-49f8-a573-4847aa02c181","name":"of /metrics","createdAt":"2026-01-15T12:00:22.000Z","lastUsedAt":"2026-01-15T12:00:22.000Z"}]}}}',
+    '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"id":"f3b577fd-d42b-419a-a55b-852b954c3d8a","name":"of /metrics","createdAt":"2026-01-15T12:00:22.000Z","lastUsedAt":"2026-01-15T12:00:22.000Z"}]}}}',
   listNetworkServers:
     '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"name":"main","kind":"chirpstack-grpc","url":"http://chirpstack:8080","isOfFile":false,"createdAt":"2026-01-15T12:00:00.000Z"}]}}}',
   listOrganizations:
     '{"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"id":"1","name":"acme","displayName":"Acme Metering","canHaveGateways":true,"createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"}]}}}',
   listRefusals:
-    '{"parameters":{"organizationID":"1","tokenID":"7583fe9a-8c79-4a09-ab0b-83d997a4b5af"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
+    '{"parameters":{"organizationID":"1","tokenID":"85479293-f41a-42e5-a078-5e59c25e3559"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   listRegistrationRules:
     '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   listServiceCredentials:
-    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"2","result":[{"id":"fc0221fb-619e-4c7c-bdb2-1e139fc81981","name":"of /api/network-servers/chirpstack/events","userName":"network-server-fc0221fb-619e-4c7c-bdb2-1e139fc81981","organizationID":"1","createdAt":"2026-01-15T12:03:00.000Z"},{"id":"95888948-8e2c-4389-ad95-6fe2bd4a8d12","name":"of /api/network-servers/the-things-stack/events","userName":"network-server-95888948-8e2c-4389-ad95-6fe2bd4a8d12","organizationID":"1","createdAt":"2026-01-15T12:03:02.000Z"}]}}}',
+    '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"2","result":[{"id":"9da86c5e-bd63-4299-95b6-7af3561a0628","name":"of /api/network-servers/chirpstack/events","userName":"network-server-9da86c5e-bd63-4299-95b6-7af3561a0628","organizationID":"1","createdAt":"2026-01-15T12:03:20.000Z"},{"id":"d5df563b-5bde-408b-95cf-2e9c24ba5cd1","name":"of /api/network-servers/the-things-stack/events","userName":"network-server-d5df563b-5bde-408b-95cf-2e9c24ba5cd1","organizationID":"1","createdAt":"2026-01-15T12:03:22.000Z"}]}}}',
   listUnknownDevices:
     '{"parameters":{"organizationID":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   listUsers:
     '{"answer":{"mediaType":"application/json","value":{"totalCount":"10","result":[{"id":"3","username":"device-admin@example.org","email":"device-admin@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"id":"7","username":"fresh-42@example.org","email":"fresh-42@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:01:22.000Z","updatedAt":"2026-01-15T12:01:22.000Z"},{"id":"8","username":"fresh-43@example.org","email":"fresh-43@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:01:24.000Z","updatedAt":"2026-01-15T12:01:24.000Z"},{"id":"9","username":"fresh-44@example.org","email":"fresh-44@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:01:26.000Z","updatedAt":"2026-01-15T12:01:26.000Z"},{"id":"10","username":"fresh-45@example.org","email":"fresh-45@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:01:28.000Z","updatedAt":"2026-01-15T12:01:28.000Z"},{"id":"6","username":"global-admin@example.org","email":"global-admin@example.org","isAdmin":true,"isActive":true,"note":"","createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"id":"2","username":"member@example.org","email":"member@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:00.000Z"},{"id":"4","username":"organization-admin@example.org","email":"organization-admin@example.org","isAdmin":false,"isActive":true,"note":"","createdAt":"2026-01-15T12:00:00.000Z","updatedAt":"2026-01-15T12:00:36.000Z"}]}}}',
   listWebhookDeliveries:
-    '{"parameters":{"id":"1","webhookId":"de1489ca-417b-45ff-b1d5-b726c4d1a065"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"time":"2026-01-15T12:02:42.000Z","outcome":"delivered","webhookId":"1-1","events":1,"devEui":"0101010101010101","kind":"up","tries":1,"status":204,"durationMs":7,"code":"","reason":"","answer":"","command":null}]}}}',
+    '{"parameters":{"id":"1","webhookId":"c2ee9f71-d4a4-4d51-a7a1-b42301c24f3e"},"answer":{"mediaType":"application/json","value":{"totalCount":"1","result":[{"time":"2026-01-15T12:02:44.000Z","outcome":"delivered","webhookId":"1-1","events":1,"devEui":"0101010101010101","kind":"up","tries":1,"status":204,"durationMs":7,"code":"","reason":"","answer":"","command":null}]}}}',
   listWebhooks:
     '{"parameters":{"id":"1"},"answer":{"mediaType":"application/json","value":{"totalCount":"0","result":[]}}}',
   login:
@@ -200,7 +216,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
     '{"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"jwt":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl","is2faRequired":false}}}',
   makeBackup: '{"answer":{"mediaType":"application/octet-stream","value":"the backup"}}',
   pauseWebhook:
-    '{"parameters":{"id":"1","webhookId":"00a70561-e459-4b09-8b5b-e3cc777f44e1"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","webhookId":"b3b43738-2713-4941-9519-94723e8c9c31"},"answer":{"mediaType":"application/json","value":{}}}',
   postChirpStackEvent:
     '{"parameters":{"event":"up"},"request":{"mediaType":"application/json","value":{"devEUI":"0101010101010101"}},"answer":{"mediaType":"application/json","value":{}}}',
   postTheThingsStackEvent:
@@ -212,51 +228,53 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
     '{"request":{"mediaType":"application/json","value":{"regenerate":true}},"answer":{"mediaType":"application/json","value":{"recoveryCode":["01234-abcde","56789-fghij"]}}}',
   resetSecondFactor: '{"parameters":{"id":"16"},"answer":{"mediaType":"application/json","value":{}}}',
   restoreDeviceProfileVersion:
-    '{"parameters":{"id":"be2fb011-b098-4296-ba03-2778ea674978"},"request":{"mediaType":"application/json","value":{"version":1}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"23b92294-685a-45e8-8752-7a1f6f6146dc"},"request":{"mediaType":"application/json","value":{"version":1}},"answer":{"mediaType":"application/json","value":{}}}',
   resumeConsoleSession:
     '{"answer":{"mediaType":"application/json","value":{"jwt":"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"}}}',
   resumeWebhook:
-    '{"parameters":{"id":"1","webhookId":"ead0fae4-aba8-489c-a662-e42d5751dcbb"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
-  revokeApiKey: '{"parameters":{"id":"1","keyId":"FTHxBXApF0Pg"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","webhookId":"d3499753-7fa7-4ff7-9a16-b26fd4cc5a4f"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
+  revokeApiKey: '{"parameters":{"id":"1","keyId":"seqPfeIES8al"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeBrokerToken:
-    '{"parameters":{"id":"fa118fee-9f39-44ec-8b74-4c11921ae602"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"10786938-1267-4ffa-8eaf-f5ea16e883d5"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeDeploymentApiKey:
-    '{"parameters":{"keyId":"NqdfrF4zfwij"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"keyId":"u7gigx6rO1GZ"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeMetricsToken:
-    '{"parameters":{"id":"c98c415b-e515-4f43-8ba1-fd83afc71de9"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"4643f4b5-52e8-4590-abdc-3e7939d85dff"},"answer":{"mediaType":"application/json","value":{}}}',
   revokeServiceCredential:
-    '{"parameters":{"id":"eb6f7a40-8f02-4c06-9cc2-f43e5f13dc89"},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"61de320d-9bf4-473c-8a9a-1d7cff77cd8f"},"answer":{"mediaType":"application/json","value":{}}}',
   rotateApiKey:
-    '{"parameters":{"id":"1","keyId":"XU8LlHuMHhL4"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"XU8LlHuMHhL4","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"parameters":{"id":"1","keyId":"RvXtioIUdT1K"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"RvXtioIUdT1K","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   rotateDeploymentApiKey:
-    '{"parameters":{"keyId":"4WHh6eYfGuW6"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"4WHh6eYfGuW6","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
+    '{"parameters":{"keyId":"1Z4joCKtqYiA"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"1Z4joCKtqYiA","key":"fg_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}}',
   rotateSigningKey:
-    '{"answer":{"mediaType":"application/json","value":{"kid":"gP7h9Hki9GwpAahml_5tysTjIqFmngC2DPw3OBNLGtA"}}}',
+    '{"answer":{"mediaType":"application/json","value":{"kid":"8G54_vTOdSngYKCvvlCbJ6RkSPMRyxZmvWNniTEMSFw"}}}',
   rotateWebhookSecret:
-    '{"parameters":{"id":"1","webhookId":"15b65762-07a6-437c-ae47-2b1083bc4992"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"15b65762-07a6-437c-ae47-2b1083bc4992","secret":"JBSWY3DPEHPK3PXP"}}}',
+    '{"parameters":{"id":"1","webhookId":"7ad72200-8f39-48ae-8d88-6d41d4a9b585"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"id":"7ad72200-8f39-48ae-8d88-6d41d4a9b585","secret":"JBSWY3DPEHPK3PXP"}}}',
   sendCommand:
-    '{"parameters":{"devEui":"a000000000000046"},"request":{"mediaType":"application/json","value":{"deviceQueueItem":{"confirmed":true,"fPort":10,"data":"AQID","id":"valve-7"}}},"answer":{"mediaType":"application/json","value":{"id":"valve-7","state":"queued","repeated":false}}}',
+    '{"parameters":{"devEui":"a000000000000047"},"request":{"mediaType":"application/json","value":{"deviceQueueItem":{"confirmed":true,"fPort":10,"data":"AQID","id":"valve-7"}}},"answer":{"mediaType":"application/json","value":{"id":"valve-7","state":"queued","repeated":false}}}',
   setPassword:
     '{"parameters":{"id":"15"},"request":{"mediaType":"application/json","value":{"password":"correct horse battery staple 2"}},"answer":{"mediaType":"application/json","value":{}}}',
   signOutEverywhere: '{"answer":{"mediaType":"application/json","value":{}}}',
+  takeDeviceProfileLibraryUpdate:
+    '{"parameters":{"id":"9ffff1c1-1128-4da2-bbbd-bf84e9a25e44"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{}}}',
   testCodec:
-    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"payloadCodec":"CUSTOM_JS","payloadDecoderScript":"function Decode(fPort, bytes) { return bytes }","payloadEncoderScript":"function Encode(fPort, object) { return [object.a] }","fPort":2,"hex":"0102","object":{"a":7},"variables":{"offset":"1"}}},"answer":{"mediaType":"application/json","value":{"decoded":{"object":[1,2],"warnings":[],"console":[],"error":null,"durationMs":13.27937600000007},"encoded":{"data":"Bw==","hex":"07","fPort":null,"warnings":[],"console":[],"error":null,"durationMs":7.5976100000000315}}}}',
+    '{"parameters":{"id":"1"},"request":{"mediaType":"application/json","value":{"payloadCodec":"CUSTOM_JS","payloadDecoderScript":"function Decode(fPort, bytes) { return bytes }","payloadEncoderScript":"function Encode(fPort, object) { return [object.a] }","fPort":2,"hex":"0102","object":{"a":7},"variables":{"offset":"1"}}},"answer":{"mediaType":"application/json","value":{"decoded":{"object":[1,2],"warnings":[],"console":[],"error":null,"durationMs":3.20016099999998},"encoded":{"data":"Bw==","hex":"07","fPort":null,"warnings":[],"console":[],"error":null,"durationMs":16.873014000000012}}}}',
   testDeviceProfile:
-    '{"parameters":{"id":"006af4bb-db6c-4f1e-846e-b60414a96e73"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"outcomes":[]}}}',
+    '{"parameters":{"id":"8030304d-3fef-478f-ae12-5f05e5944285"},"request":{"mediaType":"application/json","value":{}},"answer":{"mediaType":"application/json","value":{"outcomes":[]}}}',
   testWebhook:
-    '{"parameters":{"id":"1","webhookId":"ed69c6d0-0f13-4dca-9ed4-bd801c5213c1"},"answer":{"mediaType":"application/json","value":{"time":"2026-01-15T12:02:36.000Z","outcome":"delivered","webhookId":"1-1","events":1,"devEui":"0101010101010101","kind":"up","tries":1,"status":204,"durationMs":7,"code":"","reason":"","answer":"","command":null}}}',
+    '{"parameters":{"id":"1","webhookId":"8b1a9b1c-adef-47e5-a892-1e17bbfc92a5"},"answer":{"mediaType":"application/json","value":{"time":"2026-01-15T12:02:38.000Z","outcome":"delivered","webhookId":"1-1","events":1,"devEui":"0101010101010101","kind":"up","tries":1,"status":204,"durationMs":7,"code":"","reason":"","answer":"","command":null}}}',
   tryNetworkServer:
     '{"request":{"mediaType":"application/json","value":{"networkServer":{"name":"main","url":"http://chirpstack:8080","apiKey":"a-key"}}},"answer":{"mediaType":"application/json","value":{"outcome":"works","answer":"It works.","tenants":[{"id":"52f14cd4-c6f1-4fbd-8f87-4025e1d49242","name":"Valley","applications":2}]}}}',
   updateApiKey:
-    '{"parameters":{"id":"1","keyId":"x4Mg1btkmU4o"},"request":{"mediaType":"application/json","value":{"apiKey":{"rights":["devices.read"]}}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","keyId":"r1ewkLFIKnrB"},"request":{"mediaType":"application/json","value":{"apiKey":{"rights":["devices.read"]}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateApplication:
     '{"parameters":{"id":"5"},"request":{"mediaType":"application/json","value":{"application":{"description":"changed"}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateDeploymentApiKey:
-    '{"parameters":{"keyId":"D8IkjCwqWoY7"},"request":{"mediaType":"application/json","value":{"apiKey":{"rights":["devices.read"]}}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"keyId":"z08lsXc4xCuA"},"request":{"mediaType":"application/json","value":{"apiKey":{"rights":["devices.read"]}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateDevice:
-    '{"parameters":{"devEui":"a000000000000043"},"request":{"mediaType":"application/json","value":{"device":{"description":"changed"}}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"devEui":"a000000000000044"},"request":{"mediaType":"application/json","value":{"device":{"description":"changed"}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateDeviceProfile:
-    '{"parameters":{"id":"8c8787aa-eac3-4055-bb95-fbee2af627ca"},"request":{"mediaType":"application/json","value":{"deviceProfile":{"name":"renamed-86"}}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"d59b5b6a-3206-4936-a1e0-6f8520037d70"},"request":{"mediaType":"application/json","value":{"deviceProfile":{"name":"renamed-87"}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateMember:
     '{"parameters":{"id":"1","userId":"9"},"request":{"mediaType":"application/json","value":{"organizationUser":{"isDeviceAdmin":true}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateOrganization:
@@ -266,5 +284,5 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   updateUser:
     '{"parameters":{"id":"13"},"request":{"mediaType":"application/json","value":{"user":{"note":"changed"}}},"answer":{"mediaType":"application/json","value":{}}}',
   updateWebhook:
-    '{"parameters":{"id":"1","webhookId":"5d897de3-f75c-4bcd-95e3-5b8095681eb2"},"request":{"mediaType":"application/json","value":{"webhook":{"name":"Billing","url":"https://billing.example.org/events","concurrency":1}}},"answer":{"mediaType":"application/json","value":{}}}',
+    '{"parameters":{"id":"1","webhookId":"d01121b3-1219-4699-aaa9-fb6fa8a0d231"},"request":{"mediaType":"application/json","value":{"webhook":{"name":"Billing","url":"https://billing.example.org/events","concurrency":1}}},"answer":{"mediaType":"application/json","value":{}}}',
 }

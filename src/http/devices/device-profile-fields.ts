@@ -28,9 +28,11 @@ import { Pairs, WrittenPairs } from './device-fields.ts'
 const Port = (description: string) => Type.Integer({ minimum: 1, maximum: 255, description })
 const Hex = (description: string) =>
   Type.String({ maxLength: 2 * PROFILE_BOUNDS.vectorBytes, pattern: '^(?:[0-9a-fA-F]{2})*$', description })
-const Line = (description: string) => ruledText(PROFILE_BOUNDS.line, description, A_LINE)
+/** A text on one line, with the bound of a profile. */
+export const Line = (description: string) => ruledText(PROFILE_BOUNDS.line, description, A_LINE)
 
-const PortRules = Type.Array(
+/** Rules for FPorts. */
+export const PortRules = Type.Array(
   Type.Object(
     {
       fPort: Port('The FPort of the rule.'),
@@ -45,21 +47,20 @@ const PortRules = Type.Array(
   },
 )
 
-const Source = Type.Union(
-  [
-    Type.Object(
-      {
-        name: Line('Name of the collection.'),
-        licence: Line('Its licence.'),
-        url: Line('Its address.'),
-        version: Line('Its version.'),
-      },
-      { description: 'Where the profile comes from', [NAME]: 'DeviceProfileSource' },
-    ),
-    Type.Null(),
-  ],
-  { description: 'Where the profile comes from; null when it was written here.' },
+/** The collection of a profile. */
+export const ProfileSourceFields = Type.Object(
+  {
+    name: Line('Name of the collection.'),
+    licence: Line('Its licence.'),
+    url: Line('Its address.'),
+    version: Line('Its version.'),
+  },
+  { description: 'Where the profile comes from', [NAME]: 'DeviceProfileSource' },
 )
+
+const Source = Type.Union([ProfileSourceFields, Type.Null()], {
+  description: 'Where the profile comes from; null when it was written here.',
+})
 
 const Vectors = Type.Array(
   Type.Object(
@@ -87,6 +88,17 @@ const Vectors = Type.Array(
   { maxItems: PROFILE_BOUNDS.vectors, description: 'Samples with the outcome that the codec must give.' },
 )
 
+/** The outcomes of test vectors. */
+export function VectorOutcomes(description: string) {
+  return Type.Array(
+    Type.Object(
+      { name: Type.String(), ok: Type.Boolean(), expected: Type.String(), got: Type.String() },
+      { [NAME]: 'VectorOutcome' },
+    ),
+    { description },
+  )
+}
+
 const Limit = (minimum: number, maximum: number, description: string) =>
   Type.Union([Type.Integer({ minimum, maximum }), Type.Null()], { description })
 
@@ -113,7 +125,8 @@ const LISTED = {
   source: Source,
 }
 
-const LONG = {
+/** The members that may be long; lists leave them out. */
+export const LONG = {
   payloadDecoderScript: ruledText(PROFILE_BOUNDS.script, 'JavaScript of CUSTOM_JS.', A_PARAGRAPH),
   payloadEncoderScript: ruledText(PROFILE_BOUNDS.script, 'JavaScript of CUSTOM_JS.', A_PARAGRAPH),
   testVectors: Vectors,
@@ -134,6 +147,9 @@ export const ProfileName = ruledText(PROFILE_BOUNDS.name, 'Name, unique within t
 
 const Members = {
   id: opaqueId('Device profile id: a UUID.'),
+  libraryProfileID: Type.String({ description: 'The profile of the library that it was made of; "" for none.' }),
+  libraryRevision: Type.Integer({ minimum: 0, description: 'The revision of that profile that it has; 0 for none.' }),
+  hasLibraryUpdate: Type.Boolean({ description: 'The library has a newer revision of that profile.' }),
   organizationID: id('Organization id.'),
   name: Type.String({ examples: ['Water meter'] }),
   ...LISTED,
@@ -183,11 +199,20 @@ export function profileChanges(body: Static<typeof WritableSchema>): Partial<Dev
   return given({ ...about, ...codec, ...limits, testVectors })
 }
 
+/** The newest revisions of the library's profiles, by their ids. */
+export type LibraryRevisions = ReadonlyMap<string, number>
+
 /** A profile as a list writes it. */
-export function profileItem(profile: ListedDeviceProfile): Static<typeof DeviceProfileItem> {
-  const { createdAtMs: _, updatedAtMs: __, organizationId, fPortRules, ...members } = profile
+export function profileItem(
+  profile: ListedDeviceProfile,
+  revisions: LibraryRevisions,
+): Static<typeof DeviceProfileItem> {
+  const { createdAtMs: _, updatedAtMs: __, organizationId, fPortRules, library, ...members } = profile
   return {
     ...members,
+    libraryProfileID: library?.profileId ?? '',
+    libraryRevision: library?.revision ?? 0,
+    hasLibraryUpdate: library !== null && (revisions.get(library.profileId) ?? 0) > library.revision,
     organizationID: organizationId,
     fPortRules: [...fPortRules],
     ...timesOf(profile),
@@ -195,11 +220,15 @@ export function profileItem(profile: ListedDeviceProfile): Static<typeof DeviceP
 }
 
 /** A profile as it is written by itself. */
-export function profileDetails(profile: DeviceProfile, deviceCount: number): Static<typeof DeviceProfileDetails> {
+export function profileDetails(
+  profile: DeviceProfile,
+  deviceCount: number,
+  revisions: LibraryRevisions,
+): Static<typeof DeviceProfileDetails> {
   const { payloadDecoderScript, payloadEncoderScript, testVectors, ...listed } = profile
   const vectors = testVectors as unknown as Static<typeof Vectors>
   const long = { payloadDecoderScript, payloadEncoderScript, testVectors: vectors }
-  return { deviceProfile: { ...profileItem(listed), ...long }, deviceCount }
+  return { deviceProfile: { ...profileItem(listed, revisions), ...long }, deviceCount }
 }
 
 /** A version as a list writes it. */

@@ -1,19 +1,17 @@
 /** The administration of device profiles: `/api/device-profiles`. */
 import { Type } from 'typebox'
-import type { Clock } from '../../clock.ts'
 import type { DeviceProfileFields } from '../../identity/devices/device-profile.ts'
-import { checkProfile } from '../../identity/devices/profile-rules.ts'
-import { runVectors } from '../../lorawan/codecs/test-vectors.ts'
-import type { VectorOutcome } from '../../lorawan/codecs/test-vectors.ts'
-import { done } from '../../identity/store/result.ts'
+import type { DeviceLibrary } from '../../identity/devices/library-profile.ts'
+import { deviceFieldsOf } from '../../identity/devices/library-rules.ts'
 import { inOrganization, onDeviceProfile } from '../api/access.ts'
-import { accepted, objectNotFound, RequestRefused } from '../api/errors.ts'
+import { accepted, invalidArgument, objectNotFound } from '../api/errors.ts'
 import { Empty, flag, id, idInBody, listOf, opaqueId, pageOf, PagingQuery, responses, written } from '../api/fields.ts'
 import { demandUnrestricted } from '../api/ownership.ts'
 import type { OwnershipRegistry } from '../api/ownership.ts'
 import { resource, route, SCRIPTS_LIMIT_BYTES } from '../api/routes.ts'
 import type { Route } from '../api/routes.ts'
 import { NAME } from '../api/schema-keywords.ts'
+import type { LibraryRegistry } from './device-library.ts'
 import type { CodecTrials } from './codec-trial.ts'
 import {
   DeviceProfileDetails,
@@ -23,10 +21,13 @@ import {
   profileItem,
   ProfileName,
   ProfileVersionItem,
+  VectorOutcomes,
   versionItem,
   WritableProfile,
 } from './device-profile-fields.ts'
-import { demandParsed } from './script-check.ts'
+import type { LibraryRevisions } from './device-profile-fields.ts'
+import { demandWorking, outcomesOf } from './profile-tests.ts'
+import type { ProfileTests } from './profile-tests.ts'
 
 const Parameters = Type.Object({ id: opaqueId('Device profile id.') })
 const Force = Type.Optional(flag('Saves a codec that is no JavaScript, or that breaks a test vector, all the same.'))
@@ -37,29 +38,15 @@ const CreatedProfile = Type.Object(
 )
 
 const TestResult = Type.Object(
-  {
-    outcomes: Type.Array(
-      Type.Object(
-        { name: Type.String(), ok: Type.Boolean(), expected: Type.String(), got: Type.String() },
-        { [NAME]: 'VectorOutcome' },
-      ),
-      { description: 'In the order of the vectors; `expected` and `got` are JSON, or a sentence.' },
-    ),
-  },
+  { outcomes: VectorOutcomes('In the order of the vectors; `expected` and `got` are JSON, or a sentence.') },
   { description: 'The outcomes of test vectors', [NAME]: 'DeviceProfileTestResult' },
 )
 
-/** The codecs and the clock by which profiles are tested. Without codecs nothing is tested. */
-interface Tests {
-  readonly codecs: CodecTrials | undefined
-  readonly clock: Pick<Clock, 'now' | 'steady'>
-}
-
 /** The routes of device profiles. */
 export function deviceProfileRoutes(
-  registry: OwnershipRegistry,
+  registry: LibraryRegistry,
   codecs: CodecTrials | undefined,
-  clock: Tests['clock'],
+  clock: ProfileTests['clock'],
 ): readonly Route[] {
   const tests = { codecs, clock }
   return resource('Device profiles', [
@@ -74,7 +61,7 @@ export function deviceProfileRoutes(
   ])
 }
 
-function listProfiles(registry: OwnershipRegistry): Route {
+function listProfiles(registry: LibraryRegistry): Route {
   return route({
     method: 'GET',
     url: '/api/device-profiles',
@@ -86,12 +73,15 @@ function listProfiles(registry: OwnershipRegistry): Route {
       querystring: Type.Object({ ...PagingQuery, organizationID: id('Organization id.') }),
       response: responses(listOf(DeviceProfileItem, 'DeviceProfileList')),
     },
-    handle: async ({ organizationId }, request) =>
-      written(await registry.deviceProfiles.list(organizationId, pageOf(request.query)), profileItem),
+    handle: async ({ organizationId }, request) => {
+      const listed = await registry.deviceProfiles.list(organizationId, pageOf(request.query))
+      const revisions = await revisionsOf(registry, listed.items)
+      return written(listed, (profile) => profileItem(profile, revisions))
+    },
   })
 }
 
-function createProfile(registry: OwnershipRegistry, tests: Tests): Route {
+function createProfile(registry: LibraryRegistry, tests: ProfileTests): Route {
   return route({
     method: 'POST',
     url: '/api/device-profiles',
@@ -100,10 +90,19 @@ function createProfile(registry: OwnershipRegistry, tests: Tests): Route {
     schema: {
       operationId: 'createDeviceProfile',
       summary: 'Create a device profile',
-      description: 'Its scripts are parsed and its test vectors are run before it is saved.',
+      description:
+        'Its scripts are parsed and its test vectors are run before it is saved. With `libraryProfileID`, `region` chooses one of the ' +
+        'regions of the library profile; without it the first one counts.',
       body: Type.Object({
         deviceProfile: Type.Object(
-          { name: ProfileName, organizationID: idInBody('Organization id.'), ...WritableProfile },
+          {
+            name: ProfileName,
+            organizationID: idInBody('Organization id.'),
+            libraryProfileID: Type.Optional(
+              opaqueId('The profile of the library whose members it gets, but those that are given here.'),
+            ),
+            ...WritableProfile,
+          },
           { [NAME]: 'NewDeviceProfile' },
         ),
         force: Force,
@@ -113,14 +112,16 @@ function createProfile(registry: OwnershipRegistry, tests: Tests): Route {
     handle: async ({ viewer, organizationId }, request) => {
       const { deviceProfile, force } = request.body
       demandUnrestricted(viewer)
-      const fields = { ...NEW_PROFILE, ...profileChanges(deviceProfile), name: deviceProfile.name }
+      const { libraryProfileID, name, region } = deviceProfile
+      const ofLibrary = await membersOfLibrary(registry.deviceLibrary, libraryProfileID, region)
+      const fields = { ...NEW_PROFILE, ...ofLibrary, ...profileChanges(deviceProfile), name }
       if (force !== true) await demandWorking(tests, organizationId, fields)
       return accepted(await registry.deviceProfiles.create(organizationId, fields, viewer))
     },
   })
 }
 
-function getProfile(registry: OwnershipRegistry): Route {
+function getProfile(registry: LibraryRegistry): Route {
   return route({
     method: 'GET',
     url: '/api/device-profiles/:id',
@@ -131,11 +132,14 @@ function getProfile(registry: OwnershipRegistry): Route {
       params: Parameters,
       response: responses(DeviceProfileDetails),
     },
-    handle: async ({ profile }) => profileDetails(profile, await registry.deviceProfiles.deviceCount(profile.id)),
+    handle: async ({ profile }) => {
+      const deviceCount = await registry.deviceProfiles.deviceCount(profile.id)
+      return profileDetails(profile, deviceCount, await revisionsOf(registry, [profile]))
+    },
   })
 }
 
-function changeProfile(registry: OwnershipRegistry, tests: Tests): Route {
+function changeProfile(registry: OwnershipRegistry, tests: ProfileTests): Route {
   return route({
     method: 'PUT',
     url: '/api/device-profiles/:id',
@@ -211,7 +215,7 @@ function listVersions(registry: OwnershipRegistry): Route {
   })
 }
 
-function restoreVersion(registry: OwnershipRegistry, tests: Tests): Route {
+function restoreVersion(registry: OwnershipRegistry, tests: ProfileTests): Route {
   return route({
     method: 'POST',
     url: '/api/device-profiles/:id/restore',
@@ -239,7 +243,7 @@ function restoreVersion(registry: OwnershipRegistry, tests: Tests): Route {
   })
 }
 
-function testProfile(tests: Tests): Route {
+function testProfile(tests: ProfileTests): Route {
   return route({
     method: 'POST',
     url: '/api/device-profiles/:id/test',
@@ -261,6 +265,33 @@ function testProfile(tests: Tests): Route {
       return { outcomes: [...outcomes] }
     },
   })
+}
+
+/** The newest revisions of the library's profiles that the device profiles were made of. */
+function revisionsOf(
+  { deviceLibrary }: LibraryRegistry,
+  profiles: readonly Pick<DeviceProfileFields, 'library'>[],
+): Promise<LibraryRevisions> {
+  return deviceLibrary.revisions(profiles.flatMap(({ library }) => (library === null ? [] : [library.profileId])))
+}
+
+/** The members that a new profile gets of the library; none without an id. */
+async function membersOfLibrary(
+  library: DeviceLibrary,
+  profileId: string | undefined,
+  region: string | undefined,
+): Promise<Partial<DeviceProfileFields>> {
+  if (profileId === undefined) return {}
+  const profile = await library.get(profileId)
+  if (profile === undefined) {
+    throw invalidArgument('deviceProfile.libraryProfileID: the library has no such profile', 'library_profile_unknown')
+  }
+  if (region !== undefined && !profile.regions.some((one) => one.region === region)) {
+    const names = profile.regions.map((one) => one.region).join(', ')
+    const message = `deviceProfile.region: the library profile is for ${names === '' ? 'no region' : names}`
+    throw invalidArgument(message, 'library_region_unknown')
+  }
+  return { ...deviceFieldsOf(profile, region), library: { profileId, revision: profile.revision } }
 }
 
 /** The members of a new profile that the body leaves out. */
@@ -289,33 +320,4 @@ const CODEC_MEMBERS = ['payloadCodec', 'payloadDecoderScript', 'payloadEncoderSc
 
 function isAboutCodec(changes: object): boolean {
   return CODEC_MEMBERS.some((member) => Object.hasOwn(changes, member))
-}
-
-async function outcomesOf(
-  { codecs, clock }: Tests,
-  organizationId: string,
-  fields: DeviceProfileFields,
-): Promise<readonly VectorOutcome[]> {
-  accepted(checkProfile(fields) ?? done)
-  if (codecs === undefined) return []
-  return runVectors({ codecs, clock }, { ...fields, organizationId }, fields.testVectors)
-}
-
-/** Throws a refusal for a script that is no JavaScript, and for a codec that breaks a vector. */
-async function demandWorking(
-  tests: Tests,
-  organizationId: string,
-  fields: DeviceProfileFields,
-  saved?: DeviceProfileFields,
-): Promise<void> {
-  if (tests.codecs !== undefined) {
-    await demandParsed(tests.codecs, { organizationId, body: 'deviceProfile' }, fields, saved)
-  }
-  const failed = (await outcomesOf(tests, organizationId, fields)).filter(({ ok }) => !ok)
-  const [first] = failed
-  if (first === undefined) return
-  const others = failed.length === 1 ? '' : `, and ${failed.length - 1} more`
-  const message = `deviceProfile.testVectors: the codec breaks the test vector ${first.name}${others}: expected ${first.expected}, got ${first.got}`
-  const vectors = failed.map(({ name, expected, got }) => ({ name, expected, got }))
-  throw new RequestRefused('failed_precondition', message, 'codec_test_failed', { place: { vectors } })
 }
