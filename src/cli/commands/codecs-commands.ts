@@ -2,22 +2,30 @@
 import type { Command } from 'commander'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { ImportCodecsOptions } from './import-codecs.ts'
+import { addLibraryCommands } from './library-commands.ts'
 import type { ChoiceOptions, ShowOptions } from './read-codecs.ts'
+
+/** Without an organization the library is meant. */
+type ImportOptions = Omit<ImportCodecsOptions, 'organization'> & Partial<Pick<ImportCodecsOptions, 'organization'>>
 
 /** Adds the commands to the program. */
 export function addCodecsCommands(program: Command, terminal: Terminal): void {
-  const codecs = program.command('codecs').description('look into a collection of device profiles, and import them')
+  const codecs = program
+    .command('codecs')
+    .description('look into a collection of device profiles, import it, and look into the library')
   codecs.addHelpText(
     'afterAll',
     `
 A collection is a folder or a zip archive in the layout of a device repository (vendor/index.yaml), of ChirpStack's
 device profiles (vendors/*/vendor.toml), or of Actility's catalogue (vendors/*/models/*/model.yaml). Nothing is
-downloaded. Only import needs a deployment. Files that can't be read are named on standard error.
+downloaded. Only import and library need a deployment. Files that can't be read are named on standard error.
 
 Examples:
   fieldgate codecs list ./device-profiles --search milesight
   fieldgate codecs check ./device-profiles.zip
   fieldgate codecs show ./device-profiles Milesight 'Milesight AM102' --region EU868 --json
+  fieldgate codecs import ./device-profiles --look
+  fieldgate codecs library list --search milesight
   fieldgate codecs import ./device-profiles --organization alpine-valley-water --search milesight --look`,
   )
 
@@ -50,15 +58,27 @@ Examples:
       await showCodecs(terminal, collection, { vendor, model, ...options })
     })
 
-  withChoice(codecs.command('import').description('make device profiles of the profiles, and run their examples'))
-    .requiredOption('--organization <organization>', 'the organization that gets the device profiles')
+  withChoice(
+    codecs
+      .command('import')
+      .description('take the profiles into the library of the deployment, and run their examples'),
+  )
+    .option('--organization <organization>', 'make device profiles of this organization instead')
     .option('--look', 'show what would be created or changed, and what that breaks; change nothing')
-    .option('--update', 'change the device profiles that came from the same collection')
+    .option('--update', 'change the profiles that came from the same collection')
     .option('--force', 'also profiles whose own examples do not hold')
-    .action(async (collection: string, options: ImportCodecsOptions, command: Command) => {
-      const { importCodecs } = await import('./import-codecs.ts')
-      await importCodecs(terminal, command, collection, options)
+    .action(async (collection: string, options: ImportOptions, command: Command) => {
+      const { organization, ...others } = options
+      if (organization === undefined) {
+        const { importLibrary } = await import('./import-library.ts')
+        await importLibrary(terminal, command, collection, others)
+      } else {
+        const { importCodecs } = await import('./import-codecs.ts')
+        await importCodecs(terminal, command, collection, { organization, ...others })
+      }
     })
+
+  addLibraryCommands(codecs, terminal)
 }
 
 function withChoice(command: Command): Command {

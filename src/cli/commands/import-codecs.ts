@@ -8,11 +8,12 @@ import { ApiRefusal, listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { counted } from '../terminal/counted.ts'
-import { cellText, formatTable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { showJson, withClient } from './administration.ts'
 import { changesTo, codecChanges, membersOf, planImport } from './codecs-plan.ts'
 import type { PlannedProfile } from './codecs-plan.ts'
+import { showImported } from './imported-profiles.ts'
+import type { Imported } from './imported-profiles.ts'
 import { chosen, readCollection, showProblems } from './read-codecs.ts'
 import type { ChoiceOptions } from './read-codecs.ts'
 import { organizationIdOf } from './references.ts'
@@ -28,23 +29,6 @@ export interface ImportCodecsOptions extends ChoiceOptions {
   readonly force?: true
 }
 
-/** `kept`: the profile exists, the collection has it otherwise, and `--update` is not given. */
-type Outcome = 'created' | 'changed' | 'unchanged' | 'kept' | 'refused'
-
-interface Imported {
-  readonly name: string
-  readonly vendor: string
-  readonly model: string
-  readonly firmwareVersion: string
-  readonly outcome: Outcome
-  /** The members of a device profile that the collection has otherwise. */
-  readonly members?: readonly string[]
-  /** The test vectors of today that the new codec breaks. */
-  readonly breaks?: readonly string[]
-  /** Why the service refused it. */
-  readonly reason?: string
-}
-
 interface Progress {
   readonly imported: readonly Imported[]
   /** Why the import ended before the last profile. */
@@ -52,8 +36,6 @@ interface Progress {
 }
 
 const PATH = '/api/device-profiles'
-/** The longest reason in the table, in characters; the JSON has all of it. */
-const CELL_CHARACTERS = 200
 
 /**
  * Imports the chosen profiles one after the other, and shows what became of each. Throws
@@ -82,7 +64,7 @@ export async function importCodecs(
     const { layout, problems } = library
     showJson(terminal, { layout, look: options.look === true, profiles: imported, ...given({ stopped }), problems })
   } else {
-    show(terminal, imported, options)
+    showImported(terminal, imported, options)
     showProblems(terminal, library)
   }
   if (stopped !== undefined) {
@@ -158,36 +140,4 @@ async function brokenBy(client: ApiClient, path: string, changes: JsonObject): P
   return objectsAt({ outcomes }, 'outcomes')
     .filter(({ ok }) => ok !== true)
     .map((outcome) => textAt(outcome, 'name') ?? '')
-}
-
-const VERBS: Readonly<Record<Outcome, string>> = {
-  created: 'created',
-  changed: 'changed',
-  unchanged: 'unchanged',
-  kept: 'left as it is',
-  refused: 'refused',
-}
-
-function show(terminal: Terminal, imported: readonly Imported[], { look, update }: ImportCodecsOptions): void {
-  const columns = [
-    { title: 'OUTCOME', cell: ({ outcome }: Imported) => (look === true ? `would be ${outcome}` : VERBS[outcome]) },
-    { title: 'NAME', cell: ({ name }: Imported) => name },
-    { title: 'DETAILS', cell: detailsOf },
-  ]
-  const told = imported.filter(({ outcome }) => outcome !== 'unchanged')
-  if (told.length > 0) terminal.out(formatTable(columns, told))
-  const counts = (Object.keys(VERBS) as Outcome[]).flatMap((outcome) => {
-    const count = imported.filter((one) => one.outcome === outcome).length
-    return count === 0 ? [] : [`${count} ${VERBS[outcome]}`]
-  })
-  const would = look === true ? 'nothing is changed; it would be: ' : ''
-  terminal.error(`${counted(imported.length, 'profile')}: ${would}${counts.join(', ')}.\n`)
-  const kept = imported.some(({ outcome }) => outcome === 'kept')
-  if (kept && update !== true) terminal.error('The collection has other values for these: --update takes them.\n')
-}
-
-function detailsOf({ members = [], breaks = [], reason = '' }: Imported): string {
-  const broken = breaks.length === 0 ? '' : `; breaks the test vectors of today: ${breaks.join(', ')}`
-  const details = cellText(`${members.join(', ')}${broken}${reason}`)
-  return details.length > CELL_CHARACTERS ? `${details.slice(0, CELL_CHARACTERS).toWellFormed()}…` : details
 }

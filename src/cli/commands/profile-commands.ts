@@ -3,7 +3,7 @@
  */
 import type { Command } from 'commander'
 import { given } from '../../given.ts'
-import { isObject, objectAt, textAt } from '../../json.ts'
+import { isObject, objectAt, objectsAt, textAt, textsAt } from '../../json.ts'
 import type { JsonObject } from '../../json.ts'
 import { listPage } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
@@ -32,6 +32,8 @@ interface ProfileOptions {
   readonly name?: string
   readonly description?: string
   readonly vendor?: string
+  readonly region?: string
+  readonly libraryProfile?: string
   readonly model?: string
   readonly firmware?: string
   readonly codec?: string
@@ -63,6 +65,7 @@ Examples:
   addCreateAndUpdate(profile, terminal)
   addLooks(profile, terminal)
   addTestAndRestore(profile, terminal)
+  addLibraryUpdate(profile, terminal)
   withRemoval(
     inOrganization(profile.command('delete').description('delete a profile').argument('<profile>')).option(
       '--detach',
@@ -90,12 +93,14 @@ Examples:
 
 function addCreateAndUpdate(profile: Command, terminal: Terminal): void {
   withFieldOptions(profile.command('create').description('create a profile and print its id').argument('<name>'))
+    .option('--library-profile <id>', 'make it of this profile of the library; see fieldgate codecs library list')
     .option('--json', 'print the JSON of the API, for programs')
     .action(async (name: string, options: ProfileOptions, command: Command) => {
       const changes = await changesOf(options)
       const created = await withClient(terminal, command, async (client) => {
         const organizationID = await organizationIdOf(client, options.organization)
-        const deviceProfile = { name, organizationID, ...changes }
+        const ofLibrary = given({ libraryProfileID: options.libraryProfile })
+        const deviceProfile = { name, organizationID, ...ofLibrary, ...changes }
         return client.request('POST', PATH, { deviceProfile, ...given({ force: options.force }) })
       })
       showCreated(terminal, created, `device profile ${name}`, options.json)
@@ -182,12 +187,14 @@ function lineOf(outcome: JsonObject): string {
 }
 
 async function changesOf(options: ProfileOptions): Promise<JsonObject> {
-  const { description, vendor, model, firmware, codec, decoderFile, encoderFile, vectorsFile, interval } = options
+  const { description, vendor, model, firmware, region, codec, decoderFile, encoderFile, vectorsFile, interval } =
+    options
   return given({
     description,
     vendor,
     model,
     firmwareVersion: firmware,
+    region,
     payloadCodec: codec === 'none' ? '' : codec,
     payloadDecoderScript: decoderFile === undefined ? undefined : await readTextFile(decoderFile),
     payloadEncoderScript: encoderFile === undefined ? undefined : await readTextFile(encoderFile),
@@ -219,10 +226,49 @@ function withFieldOptions(command: Command): Command {
     .option('--vendor <text>', 'the maker of the devices')
     .option('--model <text>', 'their model')
     .option('--firmware <text>', 'their firmware')
+    .option('--region <text>', 'their region')
     .option('--codec <codec>', 'how payloads are decoded: none, CAYENNE_LPP or CUSTOM_JS')
     .option('--decoder-file <path>', 'JavaScript that decodes events, for CUSTOM_JS')
     .option('--encoder-file <path>', 'JavaScript that encodes commands, for CUSTOM_JS')
     .option('--vectors-file <path>', 'JSON: a list of test vectors, which take the place of all others')
     .option('--interval <seconds>', 'the time between two uplinks; 0: none is expected', wholeNumber)
     .option('--force', 'save a codec that is no JavaScript, or that breaks a test vector')
+}
+
+interface LibraryUpdateOptions {
+  readonly organization: string
+  readonly look?: true
+  readonly force?: true
+  readonly json?: true
+}
+
+function addLibraryUpdate(profile: Command, terminal: Terminal): void {
+  inOrganization(
+    profile
+      .command('library-update')
+      .description('take what the library has newer for a profile that was made of it')
+      .argument('<profile>'),
+  )
+    .option('--look', 'show the members that would change and the test vectors that break; change nothing')
+    .option('--force', 'also a codec that breaks a test vector')
+    .option('--json', 'print the JSON of the API, for programs')
+    .action(async (reference: string, options: LibraryUpdateOptions, command: Command) => {
+      const { organization, look, force, json } = options
+      const found = await withClient(terminal, command, async (client) => {
+        const path = `${await pathOf(client, organization, reference)}/library-update`
+        const update = await client.request('GET', path)
+        if (update['isThere'] === true && look !== true) await client.request('POST', path, given({ force }))
+        return update
+      })
+      if (json === true) return showJson(terminal, found)
+      if (found['isThere'] !== true) {
+        terminal.error('The library has nothing newer for this profile.\n')
+        return undefined
+      }
+      const broken = objectsAt(found, 'breaks').map((one) => cellText(textAt(one, 'name')))
+      const members = textsAt(found, 'members').join(', ')
+      terminal.error(`${look === true ? 'Would change' : 'Changed'}: ${members}.\n`)
+      if (broken.length > 0) terminal.error(`The test vectors that the new codec breaks: ${broken.join(', ')}.\n`)
+      return undefined
+    })
 }

@@ -4,6 +4,7 @@ import { given } from '../../given.ts'
 import type { DeviceLibrary, LibraryProfileFields } from '../../identity/devices/library-profile.ts'
 import { boundedProfile, checkLibraryProfile } from '../../identity/devices/library-rules.ts'
 import type { ToldProfile } from '../../identity/devices/library-rules.ts'
+import { REPEATED, RepeatedModels } from '../../identity/devices/repeated-models.ts'
 import type { Refusal, Viewer } from '../../identity/store/result.ts'
 import { runVectors } from '../../lorawan/codecs/test-vectors.ts'
 import type { VectorOutcome, VectorRunner } from '../../lorawan/codecs/test-vectors.ts'
@@ -52,7 +53,7 @@ const PASSING = /^(?:codec_busy|codec_time_used|engine_failed): /
 /** One import. The profiles come one after the other. */
 export class LibraryImport {
   readonly #options: LibraryImportOptions
-  readonly #seen = new Set<string>()
+  readonly #models = new RepeatedModels()
   #rests = 0
   readonly counts: Record<LibraryOutcome, number> = { created: 0, changed: 0, unchanged: 0, kept: 0, refused: 0 }
 
@@ -64,7 +65,7 @@ export class LibraryImport {
   async take(told: ToldProfile): Promise<ImportedProfile> {
     const profile = boundedProfile(told)
     const { vendor, model, firmwareVersion, regions } = profile
-    const result = this.#repeats(profile) ?? (await this.#import(profile))
+    const result = this.#models.repeats(profile) ? refused(REPEATED) : await this.#import(profile)
     this.counts[result.outcome] += 1
     return { vendor, model, firmwareVersion, regions: regions.map(({ region }) => region), ...result }
   }
@@ -87,16 +88,6 @@ export class LibraryImport {
       if (!saved.ok) return refused(saved)
     }
     return { outcome: same === undefined ? 'created' : 'changed', ...members }
-  }
-
-  /** The refusal of a profile whose model came already for one of its regions. */
-  #repeats({ vendor, model, firmwareVersion, regions, source }: LibraryProfileFields) {
-    const names = regions.length === 0 ? [''] : regions.map(({ region }) => region)
-    const keys = names.map((region) => JSON.stringify([source.name, vendor, model, firmwareVersion, region]))
-    const repeated = keys.some((key) => this.#seen.has(key))
-    for (const key of keys) this.#seen.add(key)
-    const message = 'the collection has this vendor, model, firmware and region twice'
-    return repeated ? refused({ reason: 'library_profile_repeated', message }) : undefined
   }
 
   async #failedExamples(profile: LibraryProfileFields): Promise<readonly VectorOutcome[]> {
