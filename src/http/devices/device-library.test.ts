@@ -81,6 +81,10 @@ test('an import looks first, then creates, and changes what is there only with u
   assert.partialDeepStrictEqual(await put([later], { dryRun: true }), changed)
   assert.partialDeepStrictEqual(await put([later], { update: true }), changed)
   assert.deepEqual(await put([later]), [])
+  const versioned = { ...later, source: { ...later.source, version: 'def' } }
+  assert.deepEqual(await put([versioned], { update: true }), [])
+  const saved = await deployment.registry.deviceLibrary.get(await idOf(model))
+  assert.deepEqual([saved?.revision, saved?.source.version], [2, 'def'])
 })
 
 test('a profile whose own example does not hold is refused with the reason, and taken with force', async () => {

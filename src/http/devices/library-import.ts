@@ -77,7 +77,12 @@ export class LibraryImport {
     const unfit = checkLibraryProfile(profile)
     if (unfit !== undefined) return refused(unfit)
     const same = await inTurn(() => library.compare(profile))
-    if (same?.members.length === 0) return { outcome: 'unchanged' }
+    if (same?.members.length === 0) {
+      // The newer version has the same: so it is the version that the library has.
+      const isNewer = same.isOtherVersion && profile.source.version !== ''
+      if (isNewer && update && !dryRun) await inTurn(() => library.save(profile, same.failedExamples, actor))
+      return { outcome: 'unchanged' }
+    }
     const members = given({ members: same?.members })
     if (same !== undefined && !update && !dryRun) return { outcome: 'kept', ...members }
     const failed = await this.#failedExamples(profile)

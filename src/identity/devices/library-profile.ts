@@ -34,7 +34,7 @@ export interface LibraryProfileFields extends ListedLibraryFields, ProfileCodec 
 interface LibraryPlace {
   /** A UUID, which stays when the profile changes. */
   readonly id: string
-  /** 1 at first; each change adds 1. */
+  /** 1 at first; each change adds 1, but a change of the source's version alone. */
   readonly revision: number
   /** Its own examples that the codec broke when it was saved. */
   readonly failedExamples: number
@@ -78,8 +78,11 @@ export interface LibrarySourceCount {
 /** The profile of the library that is the same model, and the members that are otherwise. */
 export interface LibraryComparison {
   readonly id: string
-  /** Empty where both say the same. */
+  /** Empty where both say the same, apart from the version of the source. */
   readonly members: readonly string[]
+  /** The version of the source is another one: most changes of a collection are about few models. */
+  readonly isOtherVersion: boolean
+  readonly failedExamples: number
 }
 
 /** The library of the deployment. */

@@ -47,13 +47,19 @@ test('the same model is changed, also when it has a further region, and another 
   await using opened = await openTestRegistry()
   const { deviceLibrary: library } = opened.registry
   const { id } = valueOf(await library.save(LIBRARY_PROFILE, 0, nobody))
-  assert.deepEqual(await library.compare(LIBRARY_PROFILE), { id, members: [] })
+  const same = { id, members: [], isOtherVersion: false, failedExamples: 0 }
+  assert.deepEqual(await library.compare(LIBRARY_PROFILE), same)
+  const newer = { ...LIBRARY_PROFILE, source: { ...LIBRARY_PROFILE.source, version: 'def' } }
+  assert.deepEqual(await library.compare(newer), { ...same, isOtherVersion: true })
+  assert.equal(valueOf(await library.save(newer, 0, nobody)).id, id)
+  assert.partialDeepStrictEqual(await library.get(id), { revision: 1, source: { version: 'def' } })
   const further = {
     ...LIBRARY_PROFILE,
     regions: [...LIBRARY_PROFILE.regions, { region: 'IN865', deviceClass: 'A' }],
     payloadDecoderScript: '// another',
   }
-  assert.deepEqual(await library.compare(further), { id, members: ['regions', 'payloadDecoderScript'] })
+  const members = ['regions', 'payloadDecoderScript']
+  assert.deepEqual(await library.compare(further), { ...same, members, isOtherVersion: true })
   assert.equal(valueOf(await library.save(further, 0, nobody)).id, id)
   assert.deepEqual(await library.revisions([id, 'none']), new Map([[id, 2]]))
   assert.partialDeepStrictEqual(await library.get(id), { ...further, revision: 2 })

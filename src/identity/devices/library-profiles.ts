@@ -85,8 +85,13 @@ export function createDeviceLibrary(store: Store): DeviceLibrary {
     async compare(fields) {
       const row = await findSame(db, fields)
       if (row === undefined) return undefined
-      const saved: LibraryProfileFields = await profileOf(db, row)
-      return { id: row.id, members: MEMBERS.filter((member) => isOther(saved[member], fields[member])) }
+      const saved = await profileOf(db, row)
+      return {
+        id: row.id,
+        members: otherMembers(saved, fields),
+        isOtherVersion: saved.source.version !== fields.source.version,
+        failedExamples: saved.failedExamples,
+      }
     },
 
     save: (fields, failedExamples, actor) => store.change(actor, (unit) => saveProfile(unit, fields, failedExamples)),
@@ -135,8 +140,10 @@ function chosenBy(
   return rows
 }
 
-function isOther(one: unknown, other: unknown): boolean {
-  return !isDeepStrictEqual(plain(one), plain(other))
+/** The members that differ. The version of the source is none of them. */
+function otherMembers(saved: LibraryProfileFields, fields: LibraryProfileFields): readonly string[] {
+  const same = { ...saved, source: { ...saved.source, version: fields.source.version } }
+  return MEMBERS.filter((member) => !isDeepStrictEqual(plain(same[member]), plain(fields[member])))
 }
 
 /** The text in the column `regions`: each name between line feeds. */
@@ -245,11 +252,12 @@ async function saveProfile(
   const unfit = await refuseFull(trx, id, columns.size, scripts)
   if (unfit !== undefined) return unfit
   const [decoder, encoder] = scripts
+  const isChanged = before === undefined || otherMembers(await profileOf(trx, before), fields).length > 0
   const row = {
     ...columns,
     id,
     profile_key: keyOf(fields),
-    revision: (before?.revision ?? 0) + 1,
+    revision: (before?.revision ?? 0) + Number(isChanged),
     failed_examples: failedExamples,
     created_at: before?.created_at ?? nowMs,
     updated_at: nowMs,
