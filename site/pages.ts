@@ -44,7 +44,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ['docs/webhooks.md', 'Webhooks out'],
     ['docs/device-profiles.md', 'Device profiles'],
     ['docs/codecs.md', 'Codecs'],
-    ['docs/device-library.md', 'Collections of profiles'],
+    ['docs/device-library.md', 'Device library'],
     ['docs/console.md', 'Console'],
     ['docs/api.md', 'HTTP API'],
     ['docs/how-to/renew-token.md', 'Renew tokens of others'],

@@ -96,6 +96,12 @@ export const PAGES: readonly Page[] = [
     needs: 'organizationAdmin',
   },
   {
+    path: '/device-library',
+    title: 'Device library',
+    Page: fetchedPage(async () => (await import('./device-library/device-library-page.tsx')).DeviceLibraryPage),
+    navigation: { icon: 'copy', group: 'work' },
+  },
+  {
     path: '/applications',
     title: 'Applications',
     Page: fetchedPage(async () => (await import('./applications/applications-page.tsx')).ApplicationsPage),

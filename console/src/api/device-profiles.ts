@@ -18,6 +18,8 @@ export interface ListedDeviceProfile {
   readonly model: string
   readonly firmwareVersion: string
   readonly payloadCodec: CodecKind
+  /** The library has a newer revision of the profile that it was made of. */
+  readonly hasLibraryUpdate: boolean
 }
 
 /** The members of a profile that its page changes. */
@@ -60,6 +62,7 @@ export interface DeviceProfileDetail {
     readonly organizationID: string
     readonly codecVersion: number
     readonly updatedAt: string
+    readonly hasLibraryUpdate: boolean
     /** Null for a profile that was written here. */
     readonly source: ProfileSource | null
   }

@@ -58,6 +58,7 @@ export const SHORTCUTS: readonly { readonly value: string; readonly label: strin
   { value: 'service_credential.', label: 'Network servers' },
   { value: 'user.', label: 'Users' },
   { value: 'device_profile.', label: 'Device profiles' },
+  { value: 'device_library.', label: 'Device library' },
   { value: 'webhook.', label: 'Webhooks' },
 ]
 

@@ -1,5 +1,5 @@
 /** The device profiles of the organization. */
-import { Anchor, Button, Text } from '@mantine/core'
+import { Anchor, Badge, Button, Group, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
 import { Link } from 'wouter'
 import { ResourceTable } from '../administration/resource-table.tsx'
@@ -11,6 +11,7 @@ import { useDialog } from '../shell/dialog.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 import { Page } from '../shell/page.tsx'
+import { LibraryDialog } from './library-dialog.tsx'
 import { NewProfileDialog } from './new-profile-dialog.tsx'
 import { CODEC_NAMES } from './profile-draft.ts'
 
@@ -18,14 +19,20 @@ import { CODEC_NAMES } from './profile-draft.ts'
 export function DeviceProfilesPage(): ReactElement {
   const { organization } = useOrganization()
   const creating = useDialog()
+  const choosing = useDialog()
   return (
     <Page
       title="Device profiles"
       lead="What the devices of one kind have in common: their codec, its test vectors, tags and limits."
       aside={
-        <Button leftSection={<Icon name="plus" />} onClick={() => creating.open()}>
-          New profile
-        </Button>
+        <Group gap="xs">
+          <Button variant="default" leftSection={<Icon name="search" />} onClick={() => choosing.open()}>
+            Choose from the library
+          </Button>
+          <Button leftSection={<Icon name="plus" />} onClick={() => creating.open()}>
+            New profile
+          </Button>
+        </Group>
       }
     >
       <ResourceTable<ListedDeviceProfile>
@@ -36,10 +43,17 @@ export function DeviceProfilesPage(): ReactElement {
         columns={[
           {
             title: 'Name',
-            cell: ({ id, name }) => (
-              <Anchor size="sm" fw={500} component={Link} href={`/device-profiles/${id}`} className="breakable">
-                {name}
-              </Anchor>
+            cell: ({ id, name, hasLibraryUpdate }) => (
+              <Group gap="xs">
+                <Anchor size="sm" fw={500} component={Link} href={`/device-profiles/${id}`} className="breakable">
+                  {name}
+                </Anchor>
+                {hasLibraryUpdate ? (
+                  <Badge variant="light" tt="none">
+                    update
+                  </Badge>
+                ) : null}
+              </Group>
             ),
           },
           { title: 'Device', visibleFrom: 'sm', cell: (profile) => <Text size="sm">{makeOf(profile)}</Text> },
@@ -56,6 +70,7 @@ export function DeviceProfilesPage(): ReactElement {
         }
       />
       <NewProfileDialog state={creating} />
+      <LibraryDialog state={choosing} />
     </Page>
   )
 }

@@ -16,6 +16,7 @@ import { ForceButton } from './force-button.tsx'
 import { draftOf, fieldsOf } from './profile-draft.ts'
 import type { DraftResult, ProfileDraft } from './profile-draft.ts'
 import { ProfileFields } from './profile-fields.tsx'
+import { UpdateAlert } from './update-alert.tsx'
 import { VectorsPanel } from './vectors-panel.tsx'
 import { VersionsPanel } from './versions-panel.tsx'
 
@@ -56,6 +57,7 @@ export function ProfileEditor({ saved }: ProfileEditorProps): ReactElement {
       <Panel title="Profile" aside={isChanged ? <NotSaved /> : undefined}>
         <Stack>
           {saved.source === null ? null : <Source source={saved.source} />}
+          {saved.hasLibraryUpdate ? <UpdateAlert profileId={saved.id} isChanged={isChanged} /> : null}
           <ProfileFields draft={draft} onChange={change} portFault={faultIn(read, 'ports')} />
           <CodecFields codec={draft} fault={fault} shown={shown} onShow={setShown} onChange={change} />
           <Failure error={saving.error} />

@@ -34,7 +34,7 @@ export interface LibraryProfileFields extends ListedLibraryFields, ProfileCodec 
 interface LibraryPlace {
   /** A UUID, which stays when the profile changes. */
   readonly id: string
-  /** 1 at first; each change adds 1, but a change of the source's version alone. */
+  /** 1 at first. Each change adds 1, unless the version of the source alone is another one. */
   readonly revision: number
   /** Its own examples that the codec broke when it was saved. */
   readonly failedExamples: number
@@ -80,7 +80,7 @@ export interface LibraryComparison {
   readonly id: string
   /** Empty where both say the same, apart from the version of the source. */
   readonly members: readonly string[]
-  /** The version of the source is another one: most changes of a collection are about few models. */
+  /** The version of the source is another one. Most versions change few models. */
   readonly isOtherVersion: boolean
   readonly failedExamples: number
 }
