@@ -9,12 +9,12 @@ import type { ApiClient } from '../api/api-client.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { counted } from '../terminal/counted.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { showJson, withClient } from './administration.ts'
+import { withClient } from './administration.ts'
 import { changesTo, codecChanges, membersOf, planImport } from './codecs-plan.ts'
 import type { PlannedProfile } from './codecs-plan.ts'
-import { showImported } from './imported-profiles.ts'
-import type { Imported } from './imported-profiles.ts'
-import { chosen, readCollection, showProblems } from './read-codecs.ts'
+import { reportImport } from './imported-profiles.ts'
+import type { Imported, ImportProgress } from './imported-profiles.ts'
+import { chosen, readCollection } from './read-codecs.ts'
 import type { ChoiceOptions } from './read-codecs.ts'
 import { organizationIdOf } from './references.ts'
 
@@ -27,12 +27,6 @@ export interface ImportCodecsOptions extends ChoiceOptions {
   readonly update?: true
   /** Also where the service refuses a codec or a test vector. */
   readonly force?: true
-}
-
-interface Progress {
-  readonly imported: readonly Imported[]
-  /** Why the import ended before the last profile. */
-  readonly stopped?: string
 }
 
 const PATH = '/api/device-profiles'
@@ -53,25 +47,14 @@ export async function importCodecs(
   if (profiles.length === 0) {
     throw new CommandFailure('The collection has no such profile; see fieldgate codecs list.')
   }
-  const { imported, stopped } = await withClient(terminal, command, async (client) => {
+  const progress = await withClient(terminal, command, async (client) => {
     const organizationID = await organizationIdOf(client, options.organization)
     const { result } = await listPage(client, PATH, { organizationID, limit: PROFILE_BOUNDS.perOrganization })
     const planned = planImport(profiles, result)
     demandRoom(planned, result.length)
     return importAll(terminal, { client, organizationID, options }, planned)
   })
-  if (options.json === true) {
-    const { layout, problems } = library
-    showJson(terminal, { layout, look: options.look === true, profiles: imported, ...given({ stopped }), problems })
-  } else {
-    showImported(terminal, imported, options)
-    showProblems(terminal, library)
-  }
-  if (stopped !== undefined) {
-    throw new CommandFailure(`The import stopped after ${imported.length} of ${profiles.length} profiles: ${stopped}`)
-  }
-  const refused = imported.filter(({ outcome }) => outcome === 'refused').length
-  if (refused > 0) throw new CommandFailure(`${refused} of ${counted(imported.length, 'profile')} refused.`)
+  reportImport(terminal, library, progress, profiles.length, options)
 }
 
 function demandRoom(planned: readonly PlannedProfile[], present: number): void {
@@ -89,7 +72,11 @@ interface Target {
   readonly options: ImportCodecsOptions
 }
 
-async function importAll(terminal: Terminal, target: Target, planned: readonly PlannedProfile[]): Promise<Progress> {
+async function importAll(
+  terminal: Terminal,
+  target: Target,
+  planned: readonly PlannedProfile[],
+): Promise<ImportProgress> {
   const imported: Imported[] = []
   const showsProgress = terminal.isInteractive
   for (const one of planned) {

@@ -10,13 +10,12 @@ import type { LibraryProfile } from '../../lorawan/library/library-profile.ts'
 import { ApiRefusal } from '../api/api-client.ts'
 import type { ApiClient } from '../api/api-client.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
-import { counted } from '../terminal/counted.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { showJson, withClient } from './administration.ts'
-import { showImported } from './imported-profiles.ts'
-import type { Imported, Outcome } from './imported-profiles.ts'
+import { withClient } from './administration.ts'
+import { reportImport } from './imported-profiles.ts'
+import type { Imported, ImportProgress, Outcome } from './imported-profiles.ts'
 import type { ImportCodecsOptions } from './import-codecs.ts'
-import { chosen, readCollection, showProblems } from './read-codecs.ts'
+import { chosen, readCollection } from './read-codecs.ts'
 
 /** The options of the command. */
 export type ImportLibraryOptions = Omit<ImportCodecsOptions, 'organization'>
@@ -43,27 +42,8 @@ export async function importLibrary(
   if (profiles.length === 0) {
     throw new CommandFailure('The collection has no such profile; see fieldgate codecs list.')
   }
-  const { imported, stopped } = await withClient(terminal, command, (client) =>
-    importAll(terminal, client, options, profiles),
-  )
-  if (options.json === true) {
-    const { layout, problems } = library
-    showJson(terminal, { layout, look: options.look === true, profiles: imported, ...given({ stopped }), problems })
-  } else {
-    showImported(terminal, imported, options)
-    showProblems(terminal, library)
-  }
-  if (stopped !== undefined) {
-    throw new CommandFailure(`The import stopped after ${imported.length} of ${profiles.length} profiles: ${stopped}`)
-  }
-  const refused = imported.filter(({ outcome }) => outcome === 'refused').length
-  if (refused > 0) throw new CommandFailure(`${refused} of ${counted(imported.length, 'profile')} refused.`)
-}
-
-interface Progress {
-  readonly imported: readonly Imported[]
-  /** Why the import ended before the last profile. */
-  readonly stopped?: string
+  const progress = await withClient(terminal, command, (client) => importAll(terminal, client, options, profiles))
+  reportImport(terminal, library, progress, profiles.length, options)
 }
 
 async function importAll(
@@ -71,7 +51,7 @@ async function importAll(
   client: ApiClient,
   options: ImportLibraryOptions,
   profiles: readonly LibraryProfile[],
-): Promise<Progress> {
+): Promise<ImportProgress> {
   const imported: Imported[] = []
   const good: LibraryProfileFields[] = []
   const models = new RepeatedModels()

@@ -1,7 +1,12 @@
 /** Shows what became of the profiles of a collection. */
+import { given } from '../../given.ts'
+import type { Library } from '../../lorawan/library/library-profile.ts'
+import { CommandFailure } from '../terminal/command-failure.ts'
 import { counted } from '../terminal/counted.ts'
 import { cellText, formatTable } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { showJson } from './administration.ts'
+import { showProblems } from './read-codecs.ts'
 
 /** `kept`: the profile exists, the collection has it otherwise, and `--update` is not given. */
 export type Outcome = 'created' | 'changed' | 'unchanged' | 'kept' | 'refused'
@@ -32,12 +37,46 @@ const VERBS: Readonly<Record<Outcome, string>> = {
   refused: 'refused',
 }
 
-/** Shows all profiles but the unchanged ones, and counts them. */
-export function showImported(
+/** The outcomes of an import. */
+export interface ImportProgress {
+  readonly imported: readonly Imported[]
+  /** Why the import ended before the last profile. */
+  readonly stopped?: string
+}
+
+interface ReportOptions {
+  readonly look?: true
+  readonly update?: true
+  readonly json?: true
+}
+
+/**
+ * Reports an import of so many profiles of a collection. Throws CommandFailure when it stopped
+ * early, or when a profile was refused.
+ */
+export function reportImport(
   terminal: Terminal,
-  imported: readonly Imported[],
-  { look, update }: { readonly look?: true; readonly update?: true },
+  library: Library,
+  { imported, stopped }: ImportProgress,
+  count: number,
+  options: ReportOptions,
 ): void {
+  if (options.json === true) {
+    const { layout, problems } = library
+    showJson(terminal, { layout, look: options.look === true, profiles: imported, ...given({ stopped }), problems })
+  } else {
+    showImported(terminal, imported, options)
+    showProblems(terminal, library)
+  }
+  if (stopped !== undefined) {
+    throw new CommandFailure(`The import stopped after ${imported.length} of ${count} profiles: ${stopped}`)
+  }
+  const refused = imported.filter(({ outcome }) => outcome === 'refused').length
+  if (refused > 0) throw new CommandFailure(`${refused} of ${counted(imported.length, 'profile')} refused.`)
+}
+
+/** Shows all profiles but the unchanged ones, and counts them. */
+function showImported(terminal: Terminal, imported: readonly Imported[], { look, update }: ReportOptions): void {
   const columns = [
     { title: 'OUTCOME', cell: ({ outcome }: Imported) => (look === true ? `would be ${outcome}` : VERBS[outcome]) },
     { title: 'NAME', cell: ({ name }: Imported) => name },
