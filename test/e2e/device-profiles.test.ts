@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import type { MqttClient } from 'mqtt'
+import { LIBRARY_PROFILE } from '../../src/identity/devices/library-profile.testing.ts'
 import { Administration } from '../support/administration.ts'
 import { within } from '../support/bounded-wait.ts'
 import { startInProcess } from '../support/running-service.ts'
@@ -15,10 +16,12 @@ const UPLINK = '{"deviceName":"m","devEUI":"01","fCnt":1,"fPort":2,"data":"AQI="
 const decoder = (word: string): string => `function decodeUplink() { return { data: { by: '${word}' } } }`
 
 let service: RunningService
+let administration: Administration
 const clients: MqttClient[] = []
 
 before(async () => {
   service = await startInProcess()
+  administration = new Administration(service)
 })
 
 after(async () => {
@@ -40,7 +43,6 @@ function encoder(byte: number): string {
 }
 
 test('two types of device in one application have their own codecs, and a change counts at the next uplink', async () => {
-  const administration = new Administration(service)
   const { userName, password } = await administration.serviceCredential('')
   const networkServer = await connect(userName, password)
   const organizationId = await administration.organization()
@@ -87,8 +89,15 @@ test('two types of device in one application have their own codecs, and a change
   assert.partialDeepStrictEqual(await heard(meter), { object: { by: 'application' } })
 })
 
+/** Queues an object for the device. Answers the bytes of all its commands, in base64. */
+async function queued(devEui: string): Promise<readonly string[]> {
+  const deviceQueueItem = { confirmed: false, fPort: 2, jsonObject: '{"open":true}' }
+  await administration.must('POST', `/api/devices/${devEui}/queue`, { deviceQueueItem })
+  const { deviceQueueItems } = await administration.must('GET', `/api/devices/${devEui}/queue`)
+  return (deviceQueueItems as readonly { readonly data: string }[]).map(({ data }) => data)
+}
+
 test('an object of a command is encoded by the profile of the device, and after a change by the new script', async () => {
-  const administration = new Administration(service)
   const organizationId = await administration.organization('encoders')
   const applicationId = await administration.application(organizationId)
   const devEui = await administration.device(applicationId)
@@ -96,14 +105,32 @@ test('an object of a command is encoded by the profile of the device, and after 
   const body = { deviceProfile: { organizationID: organizationId, ...fields } }
   const profileId = String((await administration.must('POST', '/api/device-profiles', body))['id'])
   await administration.must('PUT', `/api/devices/${devEui}`, { device: { deviceProfileID: profileId } })
-  const queued = async (): Promise<readonly unknown[]> => {
-    const deviceQueueItem = { confirmed: false, fPort: 2, jsonObject: '{"open":true}' }
-    await administration.must('POST', `/api/devices/${devEui}/queue`, { deviceQueueItem })
-    const { deviceQueueItems } = await administration.must('GET', `/api/devices/${devEui}/queue`)
-    return (deviceQueueItems as readonly { readonly data: string }[]).map(({ data }) => data)
-  }
-  assert.deepEqual(await queued(), ['Bw=='])
+  assert.deepEqual(await queued(devEui), ['Bw=='])
   const changed = { deviceProfile: { payloadEncoderScript: encoder(8) } }
   await administration.must('PUT', `/api/device-profiles/${profileId}`, changed)
-  assert.deepEqual(await queued(), ['Bw==', 'CA=='])
+  assert.deepEqual(await queued(devEui), ['Bw==', 'CA=='])
+})
+
+test('a device whose profile was chosen from the library follows the library when the update is taken', async () => {
+  const library = async (byte: number): Promise<void> => {
+    const profile = { ...LIBRARY_PROFILE, payloadEncoderScript: encoder(byte) }
+    const path = '/api/device-library/profiles'
+    const report = await administration.must('POST', path, { profiles: [profile], update: true })
+    assert.equal(report['refusedCount'], 0)
+  }
+  await library(5)
+  const { result } = await administration.must('GET', '/api/device-library/profiles?vendor=Maker&region=US915')
+  const [found] = result as readonly { readonly id: string }[]
+  const organizationId = await administration.organization('choosers')
+  const applicationId = await administration.application(organizationId)
+  const devEui = await administration.device(applicationId)
+  const fields = { name: 'chosen', organizationID: organizationId, libraryProfileID: found?.id, region: 'US915' }
+  const made = await administration.must('POST', '/api/device-profiles', { deviceProfile: fields })
+  const profileId = String(made['id'])
+  await administration.must('PUT', `/api/devices/${devEui}`, { device: { deviceProfileID: profileId } })
+  assert.deepEqual(await queued(devEui), ['BQ=='])
+  await library(6)
+  assert.deepEqual(await queued(devEui), ['BQ==', 'BQ=='])
+  await administration.must('POST', `/api/device-profiles/${profileId}/library-update`, {})
+  assert.deepEqual(await queued(devEui), ['BQ==', 'BQ==', 'Bg=='])
 })
