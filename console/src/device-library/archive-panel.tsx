@@ -130,7 +130,7 @@ function Report({ report, fileName }: ReportProps): ReactElement {
         {told.length === 0 ? null : (
           <List size="sm">
             {told.slice(0, SHOWN).map((profile) => (
-              <List.Item key={`${profile.vendor} ${profile.model} ${profile.firmwareVersion} ${profile.outcome}`}>
+              <List.Item key={JSON.stringify(profile)}>
                 {profile.vendor} {profile.model} {profile.firmwareVersion}: {profile.outcome}
                 {detailOf(profile)}
               </List.Item>

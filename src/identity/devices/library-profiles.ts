@@ -249,7 +249,7 @@ async function saveProfile(
   const id = before?.id ?? randomUUID()
   const columns = columnsOf(fields)
   const scripts = [fields.payloadDecoderScript, fields.payloadEncoderScript] as const
-  const unfit = await refuseFull(trx, id, columns.size, scripts)
+  const unfit = await refuseFull(trx, before, columns.size, scripts)
   if (unfit !== undefined) return unfit
   const [decoder, encoder] = scripts
   const isChanged = before === undefined || otherMembers(await profileOf(trx, before), fields).length > 0
@@ -272,27 +272,29 @@ async function saveProfile(
   return granted({ id })
 }
 
-/** The refusal of a profile for which the library has no room. */
+/**
+ * The refusal of a profile for which the library has no room. `before` is the profile that it
+ * replaces.
+ */
 async function refuseFull(
   trx: Kysely<Schema>,
-  id: string,
+  before: Row | undefined,
   size: number,
   scripts: readonly string[],
 ): Promise<Refusal | undefined> {
-  const others = await trx
+  const all = await trx
     .selectFrom('library_profiles')
-    .where('id', '!=', id)
     .select((eb) => [eb.fn.countAll<number>().as('count'), eb.fn.sum<number | null>('size').as('sum')])
     .executeTakeFirstOrThrow()
   const { profiles, characters } = LIBRARY_BOUNDS
-  if (others.count >= profiles) {
+  if (before === undefined && all.count >= profiles) {
     return refuse('resource_exhausted', 'too_many_library_profiles', `the library has ${profiles} profiles already`)
   }
   const kept = await trx
     .selectFrom('library_scripts')
     .select((eb) => eb.fn.sum<number | null>('size').as('sum'))
     .executeTakeFirstOrThrow()
-  let sum = (others.sum ?? 0) + (kept.sum ?? 0) + size
+  let sum = (all.sum ?? 0) - (before?.size ?? 0) + (kept.sum ?? 0) + size
   for (const script of new Set(scripts)) if (!(await isKept(trx, script))) sum += script.length
   if (sum <= characters) return undefined
   const message = `the library would have more than ${characters} characters`

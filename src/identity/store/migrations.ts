@@ -341,6 +341,7 @@ const libraryOfProfiles = [
   `create index library_profiles_order on library_profiles (sort_key, id)`,
   `create index library_profiles_vendor on library_profiles (vendor, sort_key, id)`,
   `create index library_profiles_source on library_profiles (source)`,
+  `create index library_profiles_size on library_profiles (size)`,
   `create index library_profiles_decoder on library_profiles (decoder_hash)`,
   `create index library_profiles_encoder on library_profiles (encoder_hash)`,
 ]
