@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
+import { LIBRARY_PROFILE } from '../../src/identity/devices/library-profile.testing.ts'
 import { Administration } from '../support/administration.ts'
 import { assertLives, LiveConnections, publish } from '../support/live-connections.ts'
 import { makeFolder, startAsProcess, startInProcess } from '../support/running-service.ts'
@@ -192,6 +193,7 @@ function suiteOfMove({ newDatabase, run }: TestServer): void {
       const devEui = await administration.device(applicationId)
       const { session } = await administration.person([{ organizationId }])
       const token = await administration.brokerToken(session, organizationId)
+      await administration.must('POST', '/api/device-library/profiles', { profiles: [LIBRARY_PROFILE] })
       await first.stop()
 
       const url = newDatabase()
@@ -206,6 +208,11 @@ function suiteOfMove({ newDatabase, run }: TestServer): void {
       await using second = await startInProcess({ dataDirectory, environment: { FIELDGATE_DATABASE_URL: url } })
       const device = await second.http.must('GET', `/api/devices/${devEui}`, { token: session })
       assert.equal((device['device'] as { readonly applicationID: string }).applicationID, applicationId)
+      const library = await second.http.must('GET', '/api/device-library/profiles', { token: session })
+      const [profile] = library['result'] as readonly { readonly id: string }[]
+      const path = `/api/device-library/profiles/${profile?.id}`
+      const { libraryProfile } = await second.http.must('GET', path, { token: session })
+      assert.partialDeepStrictEqual(libraryProfile, LIBRARY_PROFILE)
       const live = new LiveConnections(second)
       await assertLives(await live.integrator(5, token))
       live.closeAll()
