@@ -1,5 +1,5 @@
 /** A collection of device profiles in a folder. */
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   CollectionFault,
@@ -40,7 +40,34 @@ export function openFolder(folder: string): CollectionTree {
       else if (entry.isFile() && isReadable(path)) files.push(path)
     }
   }
-  return createTree(files, (path) => bytesOf(folder, path), { left, version: '' })
+  return createTree(files, (path) => bytesOf(folder, path), { left, version: versionOf(folder) })
+}
+
+const COMMIT = /^[0-9a-f]{40}$/
+const BRANCH = /^ref: (refs\/heads\/[\w./-]+)$/
+
+/** The commit of a clone by git; empty where the folder is none. */
+function versionOf(folder: string): string {
+  try {
+    if (!lstatSync(join(folder, '.git')).isDirectory()) return ''
+    const head = bytesOf(folder, '.git/HEAD').toString().trim()
+    const [, branch] = BRANCH.exec(head) ?? []
+    const commit = branch === undefined || branch.includes('..') ? head : commitOf(folder, branch)
+    return COMMIT.test(commit) ? commit : ''
+  } catch {
+    // A collection without git, or with another form of it, is as good without its commit.
+    return ''
+  }
+}
+
+/** The commit of a branch: in a file of its own, or packed with others. */
+function commitOf(folder: string, branch: string): string {
+  try {
+    return bytesOf(folder, `.git/${branch}`).toString().trim()
+  } catch {
+    const lines = bytesOf(folder, '.git/packed-refs').toString().split('\n')
+    return lines.find((line) => line.endsWith(` ${branch}`))?.split(' ')[0] ?? ''
+  }
 }
 
 /** Opens the file without following a link that has come in its place since. */
