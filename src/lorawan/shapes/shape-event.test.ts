@@ -227,6 +227,29 @@ describe('a shape of events', () => {
     }
   })
 
+  it('names the device of an event that it can’t read, as far as the names are readable', () => {
+    const event = { kind: 'up', applicationId: '5', devEui: DEV_EUI, receivedAtMs: RECEIVED_AT_MS } as const
+    const named = (payload: object, shape: 'V3' | 'V4' | 'NORMALIZED'): JsonObject => {
+      const error = unshapedError({ ...event, payload: Buffer.from(JSON.stringify(payload)) }, shape, 'the reason')
+      return JSON.parse(error.toString()) as JsonObject
+    }
+    const deviceInfo = { ...SAMPLES_B.up.deviceInfo, deviceProfileName: 7, tags: { site: 'north', floor: 2 } }
+    const { applicationName, deviceName, tenantName } = SAMPLES_B.up.deviceInfo
+    assert.notEqual(deviceName, '')
+    const ofB = named({ ...SAMPLES_B.up, deviceInfo, fCnt: 'x' }, 'NORMALIZED')
+    assert.deepEqual(
+      [ofB['applicationName'], ofB['deviceName'], ofB['tenantName'], ofB['deviceProfileName'], ofB['tags']],
+      [applicationName, deviceName, tenantName, '', { site: 'north' }],
+    )
+    assert.equal(named({ ...SAMPLES_B.up, fCnt: 'x' }, 'V3')['deviceName'], deviceName)
+    const ofA = named({ ...SAMPLES_A.up, fCnt: 'x' }, 'V4')['deviceInfo'] as JsonObject
+    assert.deepEqual(
+      [ofA['applicationName'], ofA['deviceName'], ofA['devEui']],
+      [SAMPLES_A.up.applicationName, SAMPLES_A.up.deviceName, DEV_EUI],
+    )
+    assert.equal(named({ deviceInfo: [] }, 'V3')['deviceName'], '')
+  })
+
   it('never throws, and writes JSON, whatever a network server sends', () => {
     const names = [...new Set(ALL.flatMap(({ payload }) => Object.keys(payload)))]
     const payloads = fc.dictionary(fc.constantFrom(...names, '__proto__', 'shape'), fc.jsonValue())

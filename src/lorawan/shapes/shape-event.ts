@@ -11,6 +11,7 @@ import type { EventFacts, EventShape } from './event-facts.ts'
 import { UnreadableEvent } from './member-values.ts'
 import { readFamilyA } from './read-family-a.ts'
 import { readFamilyB } from './read-family-b.ts'
+import { readableNames } from './readable-names.ts'
 import { writeV3 } from './write-v3.ts'
 import { writeV4 } from './write-v4.ts'
 
@@ -62,7 +63,10 @@ export function shapeEvent(event: EventToShape, shape: Shape): Shaped {
 /** The code of the error event about an event that could not be brought into its shape. */
 const UNSHAPED_CODE = 'EVENT_NOT_SHAPED'
 
-/** The error event about an event that goes on as it was received, in the shape of the others. */
+/**
+ * The error event about an event that goes on as it was received, in the shape of the others. It
+ * has the names of the event, as far as they can be read.
+ */
 export function unshapedError(event: EventToShape, shape: Shape, reason: string): Buffer {
   const { kind, applicationId, devEui, payload, receivedAtMs } = event
   const facts: EventFacts = {
@@ -70,15 +74,8 @@ export function unshapedError(event: EventToShape, shape: Shape, reason: string)
     deduplicationId: uuidOf(payload),
     time: new Date(receivedAtMs).toISOString(),
     applicationId,
-    applicationName: '',
     devEui,
-    deviceName: '',
-    deviceProfileId: '',
-    deviceProfileName: '',
-    tenantId: '',
-    tenantName: '',
-    deviceClass: undefined,
-    tags: {},
+    ...readableNames(eventTextOf(payload)?.values),
     kind: 'error',
     level: 'ERROR',
     code: UNSHAPED_CODE,
