@@ -44,7 +44,7 @@ describe('Home Assistant with the configuration of the page', { skip: missing ??
     await mkdir(join(folder, '.storage'))
     await writeFile(join(folder, '.storage', 'core.config_entries'), JSON.stringify(await integration()))
 
-    const environment = { HOME: folder, LANG: 'C.UTF-8' }
+    const environment = { HOME: folder, LANG: 'C.UTF-8', ...authorities() }
     await using hass = new Program(process.env['FIELDGATE_TEST_HASS'] ?? '', ['-c', folder], { environment })
     await hass.complaint(/Connected to MQTT server/, 120_000)
     // An automation sleeps until then.
@@ -93,6 +93,12 @@ describe('Home Assistant with the configuration of the page', { skip: missing ??
     return { version: 1, minor_version: 4, key: 'core.config_entries', data: { entries: [entry] } }
   }
 })
+
+/** Home Assistant installs packages of its integrations, by the authorities of this computer. */
+function authorities(): Readonly<Record<string, string>> {
+  const { SSL_CERT_FILE } = process.env
+  return SSL_CERT_FILE === undefined ? {} : { SSL_CERT_FILE }
+}
 
 /** The rest of the configuration: no port for others, the log, and a finger on the button. */
 async function ownLines(): Promise<string> {
