@@ -302,6 +302,7 @@ export class AccessPolicy implements Policy {
       case 'member_added':
       case 'application_created':
       case 'application_changed':
+      case 'last_events_ended':
       case 'device_created':
       case 'device_changed':
       case 'device_removed':

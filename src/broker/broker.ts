@@ -135,7 +135,7 @@ export class Broker implements Publisher, Dispatcher {
   readonly #connections: Connections
   readonly #memories: TenantMemories
   readonly #budget: MemoryBudget | undefined
-  readonly #cleaning: RetainedCleaning | undefined
+  readonly #cleaning: RetainedCleaning
   readonly #sharedRetained: SharedRetained | undefined
   #closed: Promise<void> | undefined = undefined
 
@@ -159,11 +159,13 @@ export class Broker implements Publisher, Dispatcher {
     const delivery = new Delivery({ ...shared, engine, index, store, idProperty, readerListener, groupChanged })
     const memories = new TenantMemories((tenant) => tenantLimits(tenant).maximumOutgoingBytesPerTenant)
     const retained = new RetainedMessages(limits, { tenantOfTopic: options.tenantOf, tenantLimits, memories })
-    const { retainedSnapshot: snapshot } = options
+    const { retainedSnapshot: snapshot, isOver } = options
     const sharedRetained = nodes && snapshot && new SharedRetained({ snapshot, nodes, retained, engine, clock, log })
     const toRouter = { index, delivery, retained, engine, observer, follower, keepsQoS0, clock, shares, nodes }
     const router = new Router({ ...toRouter, shared: sharedRetained })
-    const publishing = new Publishing({ ...shared, consumers, transformer, retained, router, store, refusals, policy })
+    const cleaning = new RetainedCleaning({ retained, engine, clock, log, isOver, shared: sharedRetained })
+    const toPublish = { consumers, transformer, retained, cleaning, router, store, refusals, policy }
+    const publishing = new Publishing({ ...shared, ...toPublish })
     const wills = new WillMessages(deadlines, (session, due) => void publishing.publishWill(session, due))
     const ended = (key: string): void => moves?.released(key)
     const groupMade = (group: SharedGroup): void => groups?.made(group)
@@ -180,14 +182,14 @@ export class Broker implements Publisher, Dispatcher {
       deadlines,
       handle: (connection, packet) => handlePacket(parts, connection, packet),
     })
-    const { expiryProperty, memory, isOver } = options
+    const { expiryProperty, memory } = options
     const own = { policy, engine, connections, retained, store, moves, groups, randomId, expiryProperty }
     const parts: HandlerParts = { ...served, ...own }
     policy.watchAccess?.((lost) => sessions.endAll(lost))
     const holders = (): ReturnType<Broker['holders']> => this.holders()
     this.#memories = memories
     this.#budget = memory && new MemoryBudget({ ...memory, memories, log, holders })
-    this.#cleaning = isOver && new RetainedCleaning({ retained, engine, clock, log, isOver, shared: sharedRetained })
+    this.#cleaning = cleaning
     this.#sharedRetained = sharedRetained
     this.limits = limits
     this.clock = clock
@@ -215,7 +217,7 @@ export class Broker implements Publisher, Dispatcher {
     await engine.open(delivery.readers, this.#router)
     delivery.start()
     if (store === undefined) return
-    this.#cleaning?.lookAtAll()
+    this.#cleaning.lookAtAll()
     const sessions = this.#sessions
     const own = (await this.#moves?.ownSource()) ?? { source: engine, orphans: [] }
     await this.#groups?.restore(own.source, await loadCheckpoint(engine))
@@ -251,7 +253,7 @@ export class Broker implements Publisher, Dispatcher {
     this.#publishing.tick()
     this.#memories.tick()
     this.#budget?.tick()
-    void this.#cleaning?.tick()
+    void this.#cleaning.tick()
     this.#moves?.tick()
     this.#groups?.tick()
     this.#sharedRetained?.tick()
@@ -284,7 +286,15 @@ export class Broker implements Publisher, Dispatcher {
    * level: their topics are over.
    */
   removeRetainedUnder(topicPrefix: string): void {
-    this.#cleaning?.removeUnder(topicPrefix)
+    this.#cleaning.removeUnder(topicPrefix)
+  }
+
+  /**
+   * Removes the retained messages below the prefix for which `isMeant` is true, and soon those that
+   * were on their way. Their topics go on.
+   */
+  removeRetainedOf(topicPrefix: string, isMeant: (topicName: string) => boolean): void {
+    this.#cleaning.removeMeant(topicPrefix, isMeant)
   }
 
   /**

@@ -118,7 +118,12 @@ test('an application stays with its organization', async () => {
   })
   assert.equal(moved.status, 400)
   const kept = await send('organizationAdmin', 'PUT', url, {
-    application: { organizationID: Number(organizationId), description: 'new', eventShape: 'NORMALIZED' },
+    application: {
+      organizationID: Number(organizationId),
+      description: 'new',
+      eventShape: 'NORMALIZED',
+      retainsLastEvents: true,
+    },
   })
   assert.equal(kept.status, 200)
   const wrong = await send('organizationAdmin', 'PUT', url, { application: { eventShape: 'V5' } })
@@ -139,6 +144,7 @@ test('an application stays with its organization', async () => {
       payloadDecoderScript: '',
       eventShape: 'NORMALIZED',
       objectCommands: '',
+      retainsLastEvents: true,
     },
     createdAt: at,
     updatedAt: at,

@@ -14,6 +14,7 @@ import type { Directory, DevicePlace } from '../identity/devices/directory.ts'
 import type { Change } from '../identity/store/changes.ts'
 import { NetworkServerPresence } from '../lorawan/network-servers/network-server-presence.ts'
 import { knownTopic } from '../lorawan/uplinks/known-topic.ts'
+import { isTopicOfLastEvents } from '../lorawan/uplinks/last-events.ts'
 import { applicationOfBranch, applicationPrefix, devicePrefix, parseTopic } from '../lorawan/topics.ts'
 import type { OrganizationBounds } from '../organization-bounds.ts'
 import { memoryBudget } from './memory-budget.ts'
@@ -212,6 +213,9 @@ function isTopicOver(directory: Directory): (topicName: string) => boolean | Pro
  */
 function removeRetained(broker: Broker, change: Change): void {
   if (change.kind === 'application_removed') broker.removeRetainedUnder(applicationPrefix(change.applicationId))
+  if (change.kind === 'last_events_ended') {
+    broker.removeRetainedOf(applicationPrefix(change.applicationId), isTopicOfLastEvents)
+  }
   if (change.kind === 'device_removed') {
     broker.removeRetainedUnder(devicePrefix(change.applicationId, change.devEui))
   }

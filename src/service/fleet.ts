@@ -34,8 +34,9 @@ export function openFleetWatch(
     sightings,
     profileLimits,
     brokerLink,
+    uplinkPath,
     networkServerPresenceOf,
-  }: Pick<Parts, 'registry' | 'sightings' | 'brokerLink' | 'networkServerPresenceOf'> & {
+  }: Pick<Parts, 'registry' | 'sightings' | 'brokerLink' | 'uplinkPath' | 'networkServerPresenceOf'> & {
     readonly profileLimits: ProfileLimits
   },
 ): ServiceFleetWatch {
@@ -47,6 +48,7 @@ export function openFleetWatch(
     expectedIntervalSecondsOf: (devEui) => profileLimits.expectedIntervalSecondsOf(devEui),
     isWatcher: nodes === undefined ? () => Promise.resolve(true) : () => isHome(nodes),
     tenantOf,
+    retainsLastEvents: (applicationId) => uplinkPath.retainsLastEvents(applicationId),
     publisher: brokerLink,
     clock: systemClock,
     log: log.child({ room: 'lorawan' }),

@@ -144,7 +144,7 @@ async function openMessaging(context: StartContext, joined: JoinedNodes | undefi
   const { downlinks, commandWays, readerListener } = opened
   const uplinkPath: UplinkPath = openUplinkPath(context, { registry, codecs, commandWays, brokerLink })
 
-  const fleetWatch = openFleetWatch(context, { ...beforeCommands, ...opened, profileLimits })
+  const fleetWatch = openFleetWatch(context, { ...beforeCommands, ...opened, uplinkPath, profileLimits })
   const webhooks = openWebhooks(context, { registry, engine, state, commandWays })
 
   const beforeBroker = {

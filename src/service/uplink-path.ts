@@ -61,8 +61,9 @@ function uplinkRegistryOf({ applications, devices, deviceProfiles, directory }: 
 
 function registeredCodec(application: Application | undefined): RegisteredCodec | undefined {
   if (application === undefined) return undefined
-  const { organizationId, payloadCodec, payloadDecoderScript, eventShape } = application
-  return { organizationId, codec: payloadCodec, decoderScript: payloadDecoderScript, eventShape }
+  const { organizationId, payloadCodec: codec, payloadDecoderScript: decoderScript } = application
+  const { eventShape, retainsLastEvents } = application
+  return { organizationId, codec, decoderScript, eventShape, retainsLastEvents }
 }
 
 function registeredProfile(profile: DeviceProfile): RegisteredProfile {

@@ -22,6 +22,8 @@ interface ApplicationSettings {
   readonly eventShape: string
   /** NETWORK_SERVER: objects of commands that no codec here encodes are passed on. */
   readonly objectCommands: string
+  /** The last uplink and the last state of each device are retained. */
+  readonly retainsLastEvents: boolean
 }
 
 /** The settings of an application; of none while the id is undefined. */

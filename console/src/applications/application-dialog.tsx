@@ -47,12 +47,14 @@ function ApplicationForm({ application, onClose }: ApplicationFormProps): ReactE
   const { data: saved } = useApplicationSettings(application?.id)
   // Undefined: nobody has changed it here, so it stays as it is saved.
   const [eventShape, setEventShape] = useState<string | undefined>(undefined)
+  const [retainsLastEvents, setRetainsLastEvents] = useState<boolean | undefined>(undefined)
   const [passesObjects, setPassesObjects] = useState<boolean | undefined>(undefined)
   const save = (): Promise<unknown> => {
     const fields = {
       name: name.trim(),
       description: description.trim(),
       ...(eventShape === undefined ? {} : { eventShape }),
+      ...(retainsLastEvents === undefined ? {} : { retainsLastEvents }),
       ...(passesObjects === undefined ? {} : { objectCommands: passesObjects ? 'NETWORK_SERVER' : '' }),
     }
     return application === undefined
@@ -93,6 +95,12 @@ function ApplicationForm({ application, onClose }: ApplicationFormProps): ReactE
         value={eventShape ?? saved?.eventShape ?? ''}
         onChange={(value) => setEventShape(value ?? '')}
         allowDeselect={false}
+      />
+      <Checkbox
+        label="Retain the last uplink and state of each device"
+        description="A dashboard that subscribes gets them at once. It counts from the next event."
+        checked={retainsLastEvents ?? saved?.retainsLastEvents === true}
+        onChange={(event) => setRetainsLastEvents(event.currentTarget.checked)}
       />
       <Checkbox
         label="Pass objects of commands on to the network server"

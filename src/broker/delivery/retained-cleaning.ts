@@ -3,7 +3,8 @@
  * organization that was removed. Nobody could receive them any more, and they would take their
  * tenant's room, and that of all, for ever.
  */
-import type { Clock } from '../../clock.ts'
+import { later } from '../../clock.ts'
+import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import type { Engine } from '../ports/engine.ts'
 import { STATE_KEYS } from '../durable/state-keys.ts'
@@ -14,6 +15,8 @@ import type { SharedRetained } from './shared-retained.ts'
 const LOOKED_AT_PER_TICK = 200
 /** Retained messages removed in one turn of the event loop. */
 const REMOVED_PER_TURN = 256
+/** The longest time of a message between its sender and the log, ms. */
+const ON_THEIR_WAY_MS = 30_000
 
 export interface RetainedCleaningOptions {
   readonly retained: RetainedMessages
@@ -22,8 +25,11 @@ export interface RetainedCleaningOptions {
   readonly log: Logger
   /** The retained messages of all nodes. Undefined: this process keeps its own. */
   readonly shared: SharedRetained | undefined
-  /** True when nobody can receive a message of the Topic Name any more. */
-  readonly isOver: (topicName: string) => boolean | Promise<boolean>
+  /**
+   * True when nobody can receive a message of the Topic Name any more. Undefined: no topic is ever
+   * over.
+   */
+  readonly isOver: ((topicName: string) => boolean | Promise<boolean>) | undefined
 }
 
 export class RetainedCleaning {
@@ -32,6 +38,11 @@ export class RetainedCleaning {
   #round: Iterator<string> | undefined
   #isRoundAsked = false
   #isLooking = false
+  /**
+   * By prefix: the messages to be removed once more, and when. It has an entry for each application
+   * that gave its last events up a moment ago.
+   */
+  readonly #again = new Map<string, { readonly isMeant: (topicName: string) => boolean; readonly at: SteadyMs }>()
 
   constructor(options: RetainedCleaningOptions) {
     this.#options = options
@@ -42,7 +53,7 @@ export class RetainedCleaning {
    * it had removed them.
    */
   lookAtAll(): void {
-    this.#isRoundAsked = true
+    this.#isRoundAsked = this.#options.isOver !== undefined
   }
 
   /**
@@ -50,12 +61,38 @@ export class RetainedCleaning {
    * level. A second look follows: messages with these topics may have been on their way to the log.
    */
   removeUnder(topicPrefix: string): void {
-    this.#remove([...this.#options.retained.topicNames(topicPrefix)])
+    this.remove([...this.#options.retained.topicNames(topicPrefix)])
     this.lookAtAll()
+  }
+
+  /**
+   * Removes the retained messages of these Topic Names, whose topics go on. Messages that were on
+   * their way to the log may be retained after this: they are removed a while later.
+   */
+  removeMeant(topicPrefix: string, isMeant: (topicName: string) => boolean): void {
+    this.#removeMeant(topicPrefix, isMeant)
+    const at = later(this.#options.clock.steady(), ON_THEIR_WAY_MS)
+    // At the end of the map, which is in the order of the times.
+    this.#again.delete(topicPrefix)
+    this.#again.set(topicPrefix, { isMeant, at })
+  }
+
+  #removeMeant(topicPrefix: string, isMeant: (topicName: string) => boolean): void {
+    this.remove([...this.#options.retained.topicNames(topicPrefix)].filter((topicName) => isMeant(topicName)))
+  }
+
+  #removeAgain(): void {
+    const now = this.#options.clock.steady()
+    for (const [topicPrefix, { isMeant, at }] of this.#again) {
+      if (at > now) return
+      this.#again.delete(topicPrefix)
+      this.#removeMeant(topicPrefix, isMeant)
+    }
   }
 
   /** A second has passed. Resolves when the messages of this second were looked at. */
   async tick(): Promise<void> {
+    this.#removeAgain()
     if (this.#isLooking) return
     if (this.#round === undefined && this.#isRoundAsked) {
       this.#isRoundAsked = false
@@ -83,13 +120,14 @@ export class RetainedCleaning {
         this.#round = undefined
         break
       }
-      const isOver = this.#options.isOver(topicName)
-      if (isOver instanceof Promise ? await isOver : isOver) over.push(topicName)
+      const isOver = this.#options.isOver?.(topicName)
+      if (isOver instanceof Promise ? await isOver : isOver === true) over.push(topicName)
     }
-    this.#remove(over)
+    this.remove(over)
   }
 
-  #remove(topicNames: readonly string[]): void {
+  /** Removes the retained messages of these Topic Names, some in each turn of the event loop. */
+  remove(topicNames: readonly string[]): void {
     if (topicNames.length === 0) return
     const { retained, engine, clock, log, shared } = this.#options
     const now = topicNames.slice(0, REMOVED_PER_TURN)
@@ -104,7 +142,7 @@ export class RetainedCleaning {
       })
     }
     log.info({ messages: now.length }, 'retained.cleaned')
-    const later = topicNames.slice(REMOVED_PER_TURN)
-    if (later.length > 0) clock.afterTurn(() => this.#remove(later))
+    const rest = topicNames.slice(REMOVED_PER_TURN)
+    if (rest.length > 0) clock.afterTurn(() => this.remove(rest))
   }
 }

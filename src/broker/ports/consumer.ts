@@ -102,11 +102,11 @@ export interface PublishTransformer {
   holds(topic: Topic): boolean
   /**
    * Called right after `holds` was true. `goOn` is called exactly once, within the call or later,
-   * with the payload or with another in its place. It is not called where `giveBack` was true. A
-   * promise means that there is no room: nothing more is read from the connection until the promise
-   * resolves.
+   * with the payload or with another in its place. `retains`: the message is retained where there
+   * is room. It is not called where `giveBack` was true. A promise means that there is no room:
+   * nothing more is read from the connection until the promise resolves.
    */
-  transform(message: HeldMessage, goOn: (payload: Buffer) => void): Promise<void> | undefined
+  transform(message: HeldMessage, goOn: (payload: Buffer, retains?: boolean) => void): Promise<void> | undefined
 }
 
 /**
@@ -148,6 +148,8 @@ export interface OwnMessage {
    * the service's own share.
    */
   readonly tenant?: string
+  /** True: the message is retained where there is room. Absent: it is not retained. */
+  readonly retains?: boolean
 }
 
 /**

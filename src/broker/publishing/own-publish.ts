@@ -4,6 +4,7 @@ import type { OwnMessage } from '../ports/consumer.ts'
 import type { EngineFailure } from '../ports/engine.ts'
 import { Message, expiryOf } from '../ports/message.ts'
 import type { PublishingParts } from './publishing-parts.ts'
+import { retainIfRoom } from './retain-if-room.ts'
 
 export class OwnPublish implements MessageOwnerCallbacks {
   readonly #parts: PublishingParts
@@ -17,6 +18,7 @@ export class OwnPublish implements MessageOwnerCallbacks {
   publish(message: OwnMessage): Promise<void> {
     const { router } = this.#parts
     const own = ownMessage(message, this.#parts)
+    if (message.retains === true) retainIfRoom(this.#parts, own)
     if (own.qos > 0) void router.own(own, message.tenant ?? '', this)
     else {
       void router.pass(own, message.tenant ?? '')

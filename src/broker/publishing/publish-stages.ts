@@ -20,6 +20,7 @@ import { accountOf } from '../ports/policy.ts'
 import type { Decision, Permit, Refusal } from '../ports/policy.ts'
 import type { PublishingParts } from './publishing-parts.ts'
 import { retainedFaultOf } from './refuse-publish.ts'
+import { retainIfRoom } from './retain-if-room.ts'
 
 export abstract class PublishStages {
   protected readonly parts: PublishingParts
@@ -79,7 +80,9 @@ export abstract class PublishStages {
         message.keep()
         this.hold()
         const held = new HeldBack(this, message)
-        return this.untilNext(transformer.transform(held, (payload) => this.complete(message, payload)))
+        return this.untilNext(
+          transformer.transform(held, (payload, retains) => this.complete(message, payload, retains)),
+        )
       }
       this.own(message)
     }
@@ -87,9 +90,10 @@ export abstract class PublishStages {
   }
 
   /** Stage 5 is over: the message goes on, with the payload that the transformer gives it. */
-  protected complete(message: Message, payload: Buffer): void {
+  protected complete(message: Message, payload: Buffer, retains = false): void {
     this.release()
     message.payload = payload
+    if (retains) retainIfRoom(this.parts, message)
     // Other messages may have taken the room meanwhile.
     if (this.hasRoomToRetain(message)) this.goOn(message)
   }

@@ -1,6 +1,7 @@
 /** The parts of the broker that a message meets on its way in. */
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
+import type { RetainedCleaning } from '../delivery/retained-cleaning.ts'
 import type { RetainedMessages } from '../delivery/retained-messages.ts'
 import type { Router } from '../delivery/router.ts'
 import type { SessionStore } from '../durable/session-store.ts'
@@ -18,6 +19,7 @@ export interface PublishingParts {
   readonly consumers: readonly PublishConsumer[]
   readonly transformer: PublishTransformer | undefined
   readonly retained: RetainedMessages
+  readonly cleaning: Pick<RetainedCleaning, 'remove'>
   readonly router: Router
   /** Undefined where nothing outlives the process. */
   readonly store: SessionStore | undefined

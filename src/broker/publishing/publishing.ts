@@ -46,6 +46,7 @@ export class Publishing implements PublishingParts, Publisher, Dispatcher, BackP
   readonly consumers: readonly PublishConsumer[]
   readonly transformer: PublishTransformer | undefined
   readonly retained: RetainedMessages
+  readonly cleaning: PublishingParts['cleaning']
   readonly router: Router
   readonly store: SessionStore | undefined
   readonly refusals: Refusals
@@ -63,6 +64,7 @@ export class Publishing implements PublishingParts, Publisher, Dispatcher, BackP
     this.consumers = options.consumers
     this.transformer = options.transformer
     this.retained = options.retained
+    this.cleaning = options.cleaning
     this.router = options.router
     this.store = options.store
     this.refusals = options.refusals

@@ -36,6 +36,7 @@ interface ApplicationOptions {
   readonly decoderFile?: string
   readonly eventShape?: string
   readonly objectCommands?: string
+  readonly retainLastEvents?: boolean
   readonly json?: true
 }
 
@@ -54,6 +55,7 @@ Examples:
   fieldgate application create gas --organization alpine-valley-water --id 7d1f6a52-6d2b-4b4e-9a5e-0e6a1f8f2c11
   fieldgate application update water-network --codec CUSTOM_JS --decoder-file decoder.js
   fieldgate application update water-network --event-shape NORMALIZED
+  fieldgate application update water-network --retain-last-events
   fieldgate application list --organization alpine-valley-water
   fieldgate application get alpine-valley-water/water-network --json`,
   )
@@ -167,6 +169,7 @@ async function changesOf(options: ApplicationOptions) {
     payloadCodec: options.codec === 'none' ? '' : options.codec,
     eventShape: options.eventShape === 'received' ? '' : options.eventShape,
     objectCommands: options.objectCommands === 'refuse' ? '' : options.objectCommands,
+    retainsLastEvents: options.retainLastEvents,
     payloadEncoderScript: options.encoderFile === undefined ? undefined : await readTextFile(options.encoderFile),
     payloadDecoderScript: options.decoderFile === undefined ? undefined : await readTextFile(options.decoderFile),
   })
@@ -180,4 +183,6 @@ function withFieldOptions(command: Command): Command {
     .option('--decoder-file <path>', 'JavaScript that decodes events, for CUSTOM_JS')
     .option('--event-shape <shape>', 'the shape of its events: received, V3, V4 or NORMALIZED')
     .option('--object-commands <who>', 'objects that no codec here encodes: refuse, or NETWORK_SERVER to pass them on')
+    .option('--retain-last-events', 'retain the last uplink and state of each device, for new subscriptions')
+    .option('--no-retain-last-events', 'retain them no more, and forget them')
 }

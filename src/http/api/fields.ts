@@ -177,6 +177,12 @@ export const ObjectCommandsSchema = choice(['', 'NETWORK_SERVER'], {
   [RULE]: 'must be "" or "NETWORK_SERVER"',
 })
 
+/** Whether the last events of an application's devices are retained. */
+export const RetainsLastEventsSchema = flag(
+  'Whether the last event `up` and the last event `state` of each device are retained: a new subscription gets them at once, ' +
+    'with RETAIN set. It counts from the next event; the bounds of retained messages hold.',
+)
+
 /** The name of a bound of organizations. */
 export const BoundNameSchema = choice(BOUND_NAMES, { description: 'Name of a bound.', [NAME]: 'BoundName' })
 

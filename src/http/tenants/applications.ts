@@ -16,6 +16,7 @@ import {
   idText,
   listOf,
   ObjectCommandsSchema,
+  RetainsLastEventsSchema,
   optionalId,
   pageOf,
   PagingQuery,
@@ -57,6 +58,7 @@ const ApplicationDetails = Type.Object(
         ...Members,
         eventShape: EventShapeSchema,
         objectCommands: ObjectCommandsSchema,
+        retainsLastEvents: RetainsLastEventsSchema,
         payloadCodec: PayloadCodecSchema,
         payloadEncoderScript: Type.String(),
         payloadDecoderScript: Type.String(),
@@ -80,6 +82,7 @@ const Writable = {
   payloadDecoderScript: Type.Optional(ruledText(SCRIPT_LENGTH, 'JavaScript of CUSTOM_JS.', A_PARAGRAPH)),
   eventShape: Type.Optional(EventShapeSchema),
   objectCommands: Type.Optional(ObjectCommandsSchema),
+  retainsLastEvents: Type.Optional(RetainsLastEventsSchema),
 }
 
 const CreatedApplication = Type.Object(
@@ -168,6 +171,7 @@ function createApplication(registry: ApplicationRegistry, checks: ScriptChecks |
         payloadDecoderScript: application.payloadDecoderScript ?? '',
         eventShape: application.eventShape ?? '',
         objectCommands: application.objectCommands ?? '',
+        retainsLastEvents: application.retainsLastEvents ?? false,
       } as const
       return accepted(await registry.applications.create(created, viewer))
     },
@@ -191,6 +195,7 @@ function getApplication(): Route {
           ...itemOf(application),
           eventShape: application.eventShape,
           objectCommands: application.objectCommands,
+          retainsLastEvents: application.retainsLastEvents,
           payloadCodec: application.payloadCodec,
           payloadEncoderScript: application.payloadEncoderScript,
           payloadDecoderScript: application.payloadDecoderScript,
@@ -276,9 +281,9 @@ type ApplicationChanges = Partial<Omit<ApplicationFields, 'serviceProfileId'>>
 /** Exactly the members that may change. Other members of a body are dropped here. */
 function changesOf(changes: ApplicationChanges, serviceProfileId: string | undefined) {
   const { name, description, serviceProfileName, payloadCodec, payloadEncoderScript, payloadDecoderScript } = changes
-  const { eventShape, objectCommands } = changes
+  const { eventShape, objectCommands, retainsLastEvents } = changes
   const fields = { name, description, serviceProfileId, serviceProfileName, payloadCodec, eventShape, objectCommands }
-  return given({ ...fields, payloadEncoderScript, payloadDecoderScript })
+  return given({ ...fields, retainsLastEvents, payloadEncoderScript, payloadDecoderScript })
 }
 
 function itemOf(application: ListedApplication) {

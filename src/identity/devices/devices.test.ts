@@ -45,15 +45,25 @@ test('applications: name unique within the organization, fields checked, told of
     'ok',
   )
   const first = await registry.applications.get(id)
-  assert.deepEqual([first?.eventShape, first?.objectCommands], ['', ''])
+  assert.deepEqual([first?.eventShape, first?.objectCommands, first?.retainsLastEvents], ['', '', false])
   assert.equal(await update({ eventShape: 'V3', objectCommands: 'NETWORK_SERVER' }), 'ok')
   const changed = await registry.applications.get(id)
   assert.deepEqual([changed?.eventShape, changed?.objectCommands], ['V3', 'NETWORK_SERVER'])
+  assert.equal(await update({ retainsLastEvents: true }), 'ok')
+  assert.equal(await update({ description: 'they stay' }), 'ok')
+  assert.equal((await registry.applications.get(id))?.retainsLastEvents, true)
+  assert.equal(await update({ retainsLastEvents: false }), 'ok')
   assert.equal(await update({ organizationId: other, id: '99' }), 'ok')
   assert.equal((await registry.applications.get(id))?.organizationId, organizationId)
   assert.deepEqual(
     heard.map(({ kind }) => kind),
-    ['application_created', 'application_created', 'application_changed', 'application_changed', 'application_changed'],
+    [
+      'application_created',
+      'application_created',
+      ...Array.from({ length: 5 }, () => 'application_changed'),
+      'last_events_ended',
+      'application_changed',
+    ],
   )
 })
 

@@ -254,6 +254,7 @@ const KINDS: Readonly<Record<Change['kind'], true>> = {
   application_created: true,
   application_changed: true,
   application_removed: true,
+  last_events_ended: true,
   device_created: true,
   device_changed: true,
   device_removed: true,

@@ -241,6 +241,9 @@ const libraryOfProfiles = [
   `create index library_profiles_encoder on library_profiles (encoder_hash)`,
 ]
 
+/** Whether the last event of each device of an application is retained. */
+const lastEventsOfApplications = [`alter table applications add column retains_last_events integer not null default 0`]
+
 /** All steps of PostgreSQL, in order. The first one has the schema of SQLite's version 9. */
 export const postgresMigrations: readonly Migration[] = [
   {
@@ -296,6 +299,12 @@ export const postgresMigrations: readonly Migration[] = [
     version: 9,
     async up(trx) {
       for (const statement of libraryOfProfiles) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 10,
+    async up(trx) {
+      for (const statement of lastEventsOfApplications) await sql.raw(statement).execute(trx)
     },
   },
 ]

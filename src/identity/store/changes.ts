@@ -26,6 +26,8 @@ export type Change =
       readonly applicationId: string
       readonly organizationId: string
     }
+  /** The last events of the application's devices are retained no more. */
+  | { readonly kind: 'last_events_ended'; readonly applicationId: string; readonly organizationId: string }
   | {
       readonly kind: 'device_created' | 'device_changed' | 'device_removed'
       readonly devEui: string

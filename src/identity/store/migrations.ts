@@ -346,6 +346,9 @@ const libraryOfProfiles = [
   `create index library_profiles_encoder on library_profiles (encoder_hash)`,
 ]
 
+/** Whether the last event of each device of an application is retained. */
+const lastEventsOfApplications = [`alter table applications add column retains_last_events integer not null default 0`]
+
 /** All steps of SQLite, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -450,6 +453,12 @@ export const allMigrations: readonly Migration[] = [
     version: 17,
     async up(trx) {
       for (const statement of libraryOfProfiles) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 18,
+    async up(trx) {
+      for (const statement of lastEventsOfApplications) await sql.raw(statement).execute(trx)
     },
   },
 ]

@@ -64,6 +64,9 @@ function apply(change: Change, facts: RememberedFacts): void {
     case 'application_changed':
       application?.forget(change.applicationId)
       return
+    case 'last_events_ended':
+      // `application_changed` comes with it.
+      return
     case 'application_removed':
       application?.forget(change.applicationId)
       applicationIds?.amend(change.organizationId, (ids) => ids.delete(change.applicationId))

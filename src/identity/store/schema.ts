@@ -275,6 +275,7 @@ interface ApplicationsTable {
   readonly payload_decoder_script: string
   readonly event_shape: string
   readonly object_commands: string
+  readonly retains_last_events: number
   readonly device_count: number
   readonly removed_at: number | null
   readonly created_at: number

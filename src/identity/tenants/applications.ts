@@ -31,10 +31,12 @@ const OBJECT_COMMANDS = ['', 'NETWORK_SERVER'] as const
 /** The fields of an application that may change. */
 export interface ApplicationFields extends RequiredFields, DefaultedFields {}
 
-/** Fields that a new application may leave out: each is then empty. */
+/** Fields that a new application may leave out: each is then empty, or false. */
 interface DefaultedFields {
   readonly eventShape: EventShape
   readonly objectCommands: ObjectCommands
+  /** Whether the last uplink and the last state of each device are retained. */
+  readonly retainsLastEvents: boolean
 }
 
 interface RequiredFields {
@@ -160,6 +162,7 @@ const LISTED_COLUMNS = [
   'payload_codec',
   'event_shape',
   'object_commands',
+  'retains_last_events',
   'created_at',
   'updated_at',
 ] as const
@@ -180,6 +183,7 @@ function listedOf(row: Pick<Row, (typeof LISTED_COLUMNS)[number]>): ListedApplic
     payloadCodec: row.payload_codec as PayloadCodec,
     eventShape: row.event_shape as EventShape,
     objectCommands: row.object_commands as ObjectCommands,
+    retainsLastEvents: row.retains_last_events === 1,
     createdAtMs: row.created_at,
     updatedAtMs: row.updated_at,
   }
@@ -232,6 +236,7 @@ function columnsOf(fields: NewFields) {
     payload_decoder_script: fields.payloadDecoderScript,
     event_shape: fields.eventShape ?? '',
     object_commands: fields.objectCommands ?? '',
+    retains_last_events: fields.retainsLastEvents === true ? 1 : 0,
   }
 }
 
@@ -287,6 +292,9 @@ async function updateApplication(unit: Unit, id: string, fields: Partial<Applica
   const organizationId = String(row.organization_id)
   await audit('application.updated', id, organizationId, { name: after.name })
   emit({ kind: 'application_changed', applicationId: id, organizationId })
+  if (row.retains_last_events === 1 && !after.retainsLastEvents) {
+    emit({ kind: 'last_events_ended', applicationId: id, organizationId })
+  }
   return done
 }
 

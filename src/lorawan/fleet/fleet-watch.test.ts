@@ -120,6 +120,28 @@ const told = (): readonly string[] =>
   published.map(({ payload }) => (JSON.parse(payload.toString()) as { readonly state: string }).state)
 
 describe('the watch of devices', () => {
+  it('has a state retained where the application says so, and tells it later where that can’t be looked up', async () => {
+    let isAway = true
+    let retains = true
+    const watch = createWatch({
+      async retainsLastEvents() {
+        if (isAway) throw new Error('the registry is away')
+        return retains
+      },
+    })
+    await pass(watch, 20)
+    assert.equal(published.length, 0)
+    isAway = false
+    await pass(watch, 1)
+    retains = false
+    await pass(watch, 60)
+    assert.deepEqual(
+      published.map((message) => message.retains),
+      [true, false],
+    )
+    assert.deepEqual(told(), ['LATE', 'SILENT'])
+  })
+
   it('tells once that a device is late, silent, and on time again', async () => {
     const watch = createWatch()
     await pass(watch, 19)

@@ -54,6 +54,8 @@ export interface FleetWatchOptions<Device extends WatchedDevice, Changed extends
   /** One process of the deployment watches: true in that one. */
   readonly isWatcher: () => Promise<boolean>
   readonly tenantOf: (organizationId: string) => string
+  /** Whether the last state of each device of the application is retained. Absent: it is not. */
+  readonly retainsLastEvents?: (applicationId: string) => boolean | Promise<boolean>
   readonly publisher: Publisher
   readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly log: Logger
@@ -178,7 +180,7 @@ export class FleetWatch<Device extends WatchedDevice, Changed extends UntoldChan
    * process; a change may be told again.
    */
   async #tellChanges(): Promise<number> {
-    const { states, publisher, tenantOf, clock } = this.#options
+    const { states, publisher, tenantOf, clock, retainsLastEvents } = this.#options
     const changed = await states.untold(LOOK_DEVICES)
     const told: Changed[] = []
     await Promise.all(
@@ -187,7 +189,8 @@ export class FleetWatch<Device extends WatchedDevice, Changed extends UntoldChan
         const topicName = eventTopic(device.applicationId, device.devEui, 'state')
         const payload = Buffer.from(JSON.stringify(stateEvent(device, clock.now())))
         try {
-          await publisher.publish({ topicName, payload, qos: 1, tenant: tenantOf(device.organizationId) })
+          const retains = (await retainsLastEvents?.(device.applicationId)) ?? false
+          await publisher.publish({ topicName, payload, qos: 1, tenant: tenantOf(device.organizationId), retains })
           told.push(change)
         } catch (error) {
           this.#options.log.error({ error, devEui: device.devEui }, 'fleet.change_not_told')

@@ -1,12 +1,15 @@
 /** The events that are held back on the way of uplinks. */
 import type { HeldMessage } from '../../broker/ports/consumer.ts'
 import type { UplinkWithObject } from '../codecs/uplink-object.ts'
-import type { EventShape } from '../shapes/event-facts.ts'
 import type { ParsedTopic } from '../topics.ts'
 import type { HeldSize } from './uplink-path-bounds.ts'
+import type { RegisteredCodec } from './uplink-path-registry.ts'
 
 /** The topic of an event. */
 export type EventTopic = Extract<ParsedTopic, { kind: 'event' }>
+
+/** Lets an event go on. `retains`: it is the last event of its device, and is retained. */
+export type GoOn = (payload: Buffer, retains?: boolean) => void
 
 /** An event that is held back. */
 export interface Held {
@@ -14,7 +17,7 @@ export interface Held {
   readonly payload: Buffer
   readonly size: HeldSize
   readonly message: HeldMessage
-  readonly goOn: (payload: Buffer) => void
+  readonly goOn: GoOn
   /** The number of ticks when the event came. */
   readonly tick: number
   /** True for an event that waits for the id of its command only. */
@@ -24,8 +27,8 @@ export interface Held {
    * `object`.
    */
   outcome: UplinkWithObject | string | undefined
-  /** The shape of the application's events when the event came; undefined: not looked up yet. */
-  shape: EventShape | undefined
+  /** The application as it was when the event came; undefined: not looked up yet. */
+  application: RegisteredCodec | undefined
 }
 
 /** An event for which there is no room yet. Its connection waits, too. */

@@ -17,10 +17,12 @@ export interface RegisteredCodec {
   readonly decoderScript: string
   /** The shape in which all events of the application go out; empty for events as received. */
   readonly eventShape: EventShape
+  /** Whether the last uplink and the last state of each device are retained. */
+  readonly retainsLastEvents: boolean
 }
 
 /** A device profile, as far as events of its devices need it. */
-export interface RegisteredProfile extends Omit<RegisteredCodec, 'eventShape'>, LabellingProfile {
+export interface RegisteredProfile extends Omit<RegisteredCodec, 'eventShape' | 'retainsLastEvents'>, LabellingProfile {
   readonly variables: Texts
   /** Undefined: the codec decodes the uplinks of every FPort. */
   readonly decodesPort: ((fPort: number) => boolean) | undefined
@@ -72,7 +74,13 @@ const MAXIMUM_PROFILES = 20_000
 /** The sum of `DeviceLabels.size`. A device may have 20,000 characters of tags. */
 const MAXIMUM_TAGS_SIZE = 67_108_864
 
-const NO_CODEC: RegisteredCodec = { organizationId: '', codec: '', decoderScript: '', eventShape: '' }
+const NO_CODEC: RegisteredCodec = {
+  organizationId: '',
+  codec: '',
+  decoderScript: '',
+  eventShape: '',
+  retainsLastEvents: false,
+}
 
 /** The memories of uplinks. Their owner tells them of changes. */
 export interface UplinkMemories {

@@ -23,8 +23,9 @@ const SCRIPTED: RegisteredCodec = {
   codec: 'CUSTOM_JS',
   decoderScript: 'the script',
   eventShape: '',
+  retainsLastEvents: false,
 }
-const NONE: RegisteredCodec = { organizationId: '1', codec: '', decoderScript: '', eventShape: '' }
+const NONE: RegisteredCodec = { ...SCRIPTED, codec: '', decoderScript: '' }
 
 interface Decoding {
   readonly request: DecodeRequest
@@ -38,6 +39,8 @@ let naming: PromiseWithResolvers<void> | undefined
 let path: UplinkPath
 /** Events that have gone on, and events that the path itself published, in this order. */
 let seen: string[]
+/** The Topic Names of the events that have gone on to be retained. */
+let retained: string[]
 let decodings: Decoding[]
 let codecs: Map<string, RegisteredCodec>
 /** True: the registry tells a codec without a Promise. */
@@ -58,6 +61,7 @@ let publish: (message: OwnMessage) => Promise<void>
 beforeEach(() => {
   naming = undefined
   seen = []
+  retained = []
   decodings = []
   looks = []
   outOfTime = new Set()
@@ -151,7 +155,10 @@ function send(
   { devEui = ONE, kind = 'up', applicationId = '5', name, ...message }: Sent = {},
 ): Promise<void> | undefined {
   const topicName = eventTopic(applicationId, devEui, kind)
-  const goOn = (completed: Buffer): void => void seen.push(name ?? completed.toString())
+  const goOn = (completed: Buffer, retains = false): void => {
+    if (retains) retained.push(topicName)
+    seen.push(name ?? completed.toString())
+  }
   if (holds(topicName)) {
     return path.transform({ topicName, payload: Buffer.from(payload), ...SHARED, ...message }, goOn)
   }
@@ -1028,5 +1035,64 @@ describe('the shape of an application', () => {
     const { code, message } = jsonOf(seen[1] ?? '')
     const reason = 'the status event went on as it was received: margin: must be a number'
     assert.deepEqual([seen[1]?.split(' ')[0], code, message], ['error', 'EVENT_NOT_SHAPED', reason])
+  })
+})
+
+describe('the last events of an application', () => {
+  const RETAINING: RegisteredCodec = { ...NONE, retainsLastEvents: true }
+
+  it('are its uplinks, from the first one on, and no other events', async () => {
+    codecs.set('5', RETAINING)
+    codecs.set('6', NONE)
+    // Nothing is known of the application when the first event comes.
+    await Promise.all([send(UPLINK), send(UPLINK, { devEui: TWO, applicationId: '6' })])
+    for (const kind of ['join', 'ack', 'txack', 'error', 'log', 'status', 'location', 'integration'] as const) {
+      await send('{}', { kind })
+    }
+    await send(UPLINK)
+    assert.deepEqual(retained, [eventTopic('5', ONE, 'up'), eventTopic('5', ONE, 'up')])
+  })
+
+  it('are retained with their object, and where the codec fails', async () => {
+    codecs.set('5', { ...RETAINING, codec: 'CUSTOM_JS' })
+    for (const end of ['succeed', 'fail'] as const) {
+      void send(UPLINK)
+      await turn()
+      assert.equal(retained.length, end === 'succeed' ? 0 : 1)
+      decodings.at(-1)?.[end]()
+      await turn()
+    }
+    assert.equal(retained.length, 2)
+    assert.ok(seen.includes(WITH_OBJECT))
+  })
+
+  it('count by the application, also for a device whose profile has no codec', async () => {
+    codecs.set('5', { ...RETAINING, eventShape: 'NORMALIZED' })
+    profileIds.set(ONE, 'meter')
+    const { codec, decoderScript, organizationId } = NONE
+    const rest = { id: 'meter', name: 'Meter', tags: {}, variables: {}, decodesPort: undefined }
+    profiles.set('meter', { codec, decoderScript, organizationId, ...rest })
+    await send(UPLINK)
+    await turn()
+    assert.deepEqual(retained, [eventTopic('5', ONE, 'up')])
+    assert.match(seen[0] ?? '', /"shape":"NORMALIZED"/)
+  })
+
+  it('come by other ways than the broker, too, and end with the setting', async () => {
+    codecs.set('5', RETAINING)
+    const published: (boolean | undefined)[] = []
+    publish = async ({ retains }) => void published.push(retains)
+    const message = { topicName: eventTopic('5', ONE, 'up'), payload: Buffer.from(UPLINK), qos: 1 } as const
+    await path.publish(message)
+    assert.equal(await path.retainsLastEvents('5'), true)
+    codecs.set('5', NONE)
+    path.memories.application.forget('5')
+    await path.publish(message)
+    await path.publish(message)
+    assert.deepEqual(
+      published.map((retains) => retains ?? false),
+      [true, false, false],
+    )
+    assert.equal(await path.retainsLastEvents('5'), false)
   })
 })

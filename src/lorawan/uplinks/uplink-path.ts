@@ -21,9 +21,10 @@ import { knownTopic } from './known-topic.ts'
 import { parseTopic } from '../topics.ts'
 import { HeldBounds } from './uplink-path-bounds.ts'
 import type { HeldSize } from './uplink-path-bounds.ts'
-import type { EventTopic, Held, Waiter } from './held-event.ts'
+import type { EventTopic, GoOn, Held, Waiter } from './held-event.ts'
+import { isOfLastEvents } from './last-events.ts'
 import { UplinkCodecs } from './uplink-path-registry.ts'
-import type { UplinkMemories, UplinkRegistry } from './uplink-path-registry.ts'
+import type { RegisteredCodec, UplinkMemories, UplinkRegistry } from './uplink-path-registry.ts'
 
 /** A tick is about a second. */
 const TICK_MS = 1_000
@@ -140,7 +141,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     if (parsed?.kind !== 'event') return false
     if (this.#codecs.mayHaveTags(parsed.devEui)) return true
     const application = this.#codecs.codecAtOnce(parsed.applicationId)
-    if (application !== undefined && application.eventShape !== '') return true
+    if (application !== undefined && changesEvents(application, parsed)) return true
     if (this.#isClosed) return false
     if (application === undefined || (isUplink && application.codec !== '')) return true
     if (isUplink) this.#codecs.notePlain(known)
@@ -152,7 +153,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     return !this.#isClosed && this.#devices.size > 0 && this.#devices.has(devEui)
   }
 
-  transform(message: HeldMessage, goOn: (payload: Buffer) => void): Promise<void> | undefined {
+  transform(message: HeldMessage, goOn: GoOn): Promise<void> | undefined {
     const { topicName, payload: received } = message
     const topic = parseTopic(topicName)
     // A Topic Name that only looks like one of an event. No permit grants it.
@@ -172,12 +173,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     )
   }
 
-  #withLabels(
-    topic: EventTopic,
-    message: HeldMessage,
-    received: Buffer,
-    goOn: (payload: Buffer) => void,
-  ): Promise<void> | undefined {
+  #withLabels(topic: EventTopic, message: HeldMessage, received: Buffer, goOn: GoOn): Promise<void> | undefined {
     const labels = this.#codecs.labelsOf(topic.devEui)
     if (labels === undefined) return this.#transform(topic, message, received, goOn)
     if (labels instanceof DeviceLabels) return this.#transform(topic, message, labels.into(received), goOn)
@@ -190,12 +186,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     )
   }
 
-  #transform(
-    topic: EventTopic,
-    message: HeldMessage,
-    received: Buffer,
-    goOn: (payload: Buffer) => void,
-  ): Promise<void> | undefined {
+  #transform(topic: EventTopic, message: HeldMessage, received: Buffer, goOn: GoOn): Promise<void> | undefined {
     const { topicName } = message
     const { applicationId, devEui, eventKind } = topic
     const isOfCommand = this.#commandEvents.wants(topicName)
@@ -204,6 +195,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
     const awaitsName = told instanceof Promise
     const payload = awaitsName ? received : told
     const codec = this.#codecs.knownFor(topic)
+    const application = this.#codecs.known(applicationId)
     const { organizationId = '', decoderScript = '' } = codec ?? {}
     const size: HeldSize = { applicationId, organizationId, payloadBytes: payload.length, decoderScript }
     const held: Held = {
@@ -215,11 +207,12 @@ export class UplinkPath implements PublishTransformer, Publisher {
       tick: this.#ticks,
       awaitsName,
       outcome: undefined,
-      shape: this.#codecs.known(applicationId)?.eventShape,
+      application,
     }
     // A promise of the events never rejects.
     if (awaitsName) void told.then((named) => this.#settle(held, { payload: named, error: undefined }))
-    else if (eventKind !== 'up' || codec?.codec === '' || this.#isClosed) held.outcome = { payload, error: undefined }
+    else if (eventKind !== 'up' || (codec?.codec === '' && application !== undefined) || this.#isClosed)
+      held.outcome = { payload, error: undefined }
     else if (message.isShared && this.#bounds.isTooSlow(size, message.room)) held.outcome = this.#refused(OFTEN_LATE)
     if (held.outcome !== undefined && !this.#devices.has(devEui)) {
       this.#goOn(held)
@@ -244,10 +237,15 @@ export class UplinkPath implements PublishTransformer, Publisher {
         return true
       }
       const held = { topicName, payload, room: 0, isShared: true, tenant: message.tenant, isGone: false, giveBack }
-      void this.transform(held, (completed) => {
-        this.#publisher.publish({ ...message, payload: completed }).then(resolve, reject)
+      void this.transform(held, (completed, retains = false) => {
+        this.#publisher.publish({ ...message, payload: completed, retains }).then(resolve, reject)
       })
     })
+  }
+
+  /** Whether the last events of the application's devices are retained. Rejects as `codecOf`. */
+  async retainsLastEvents(applicationId: string): Promise<boolean> {
+    return (await this.#codecs.codecOf(applicationId)).retainsLastEvents
   }
 
   /** Lets events go on that have waited for too long. */
@@ -383,7 +381,7 @@ export class UplinkPath implements PublishTransformer, Publisher {
       const looked = this.#codecs.profileFor(devEui)
       const profile = looked instanceof Promise ? await looked : looked
       const application = await this.#codecs.codecOf(applicationId)
-      held.shape ??= application.eventShape
+      held.application ??= application
       const codec = profile ?? application
       // Asked before the event is read: thousands of uplinks may be tried again with each tick.
       if (codec.codec === 'CUSTOM_JS' && !this.#decoder.hasTime(codec.organizationId)) return false
@@ -435,10 +433,11 @@ export class UplinkPath implements PublishTransformer, Publisher {
     const { topic, payload, message, goOn, outcome } = held
     if ((this.#isClosed || message.isGone) && message.giveBack()) return
     const completed = typeof outcome === 'object' ? outcome.payload : payload
-    const shape = held.shape ?? this.#codecs.known(topic.applicationId)?.eventShape ?? ''
+    const application = held.application ?? this.#codecs.known(topic.applicationId)
+    const shape = application?.eventShape ?? ''
     const shaped = this.#shaping.shape(topic, completed, shape)
     try {
-      goOn(shaped.payload)
+      goOn(shaped.payload, application?.retainsLastEvents === true && isOfLastEvents(topic))
     } catch (error) {
       // No packet is being handled that the error could be an answer to, and the events behind this
       // one must go on.
@@ -449,4 +448,9 @@ export class UplinkPath implements PublishTransformer, Publisher {
     if (topic.eventKind === 'log') this.#faults.logged(topic, completed, shaped.payload, tenant)
     if (shape !== '') this.#faults.shaped(topic, shape, shaped, tenant)
   }
+}
+
+/** True for an application whose events of the topic do not simply go on as they came. */
+function changesEvents({ eventShape, retainsLastEvents }: RegisteredCodec, topic: EventTopic): boolean {
+  return eventShape !== '' || (retainsLastEvents && isOfLastEvents(topic))
 }
