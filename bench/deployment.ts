@@ -33,6 +33,11 @@ export interface Deployment {
   readonly networkServer: Credentials | undefined
   /** The credentials of connections that subscribe to events: one for each organization. */
   readonly integrators: readonly (Credentials | undefined)[]
+  /**
+   * The credentials of connections that may subscribe to all applications at once: one for each
+   * organization.
+   */
+  readonly readersOfAllApplications: readonly (Credentials | undefined)[]
   /** Broker-access tokens, all different. */
   readonly tokens: readonly Credentials[]
 }
@@ -46,6 +51,7 @@ export function anonymousDeployment(): Deployment {
     applicationIds: Array.from({ length: APPLICATIONS }, (_, index) => String(index + 1)),
     networkServer: undefined,
     integrators: Array.from({ length: ORGANIZATIONS }, () => undefined),
+    readersOfAllApplications: Array.from({ length: ORGANIZATIONS }, () => undefined),
     tokens: Array.from({ length: TOKENS }, (_, index) => ({
       userName: `eyJ${String(index).padStart(TOKEN_CHARACTERS - 3, 'x')}`,
       password: 'default',
@@ -79,6 +85,15 @@ export function networkServer(deployment: Deployment): Client {
 /** The login of a connection that may subscribe to this application's events. */
 export function integrator(deployment: Deployment, application: number): Client {
   return { credentials: deployment.integrators[Math.floor(application / APPLICATIONS_OF_AN_ORGANIZATION)] }
+}
+
+/** The Topic Filter of the uplinks of all applications that a connection may read. */
+export const ALL_APPLICATIONS_TOPIC_FILTER = 'application/+/device/+/event/up'
+
+/** The login of a connection that may subscribe to all applications of the application's owner. */
+export function readerOfAllApplications(deployment: Deployment, application: number): Client {
+  const organization = Math.floor(application / APPLICATIONS_OF_AN_ORGANIZATION)
+  return { credentials: deployment.readersOfAllApplications[organization] }
 }
 
 function applicationId(deployment: Deployment, application: number): string {

@@ -7,7 +7,7 @@ import { ROWS } from './scenarios/rows.ts'
 test('without arguments the service is compared in every scenario', () => {
   const options = parseOptions([])
   assert.ok(options !== undefined && !('fault' in options))
-  assert.deepEqual(options.scenarios, ['s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9'])
+  assert.deepEqual(options.scenarios, ['s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9', 's10'])
   assert.deepEqual(options.brokers, { named: [], withDefaults: true })
   assert.deepEqual(options.qos, [0, 1])
 })
@@ -39,7 +39,7 @@ test('brokers are chosen beside those that take part by default, some of them in
 
 test('a wrong argument is named', () => {
   for (const [args, named] of [
-    [['--scenarios', 's10'], 's10'],
+    [['--scenarios', 's11'], 's11'],
     [['--brokers', 'emqx'], 'emqx'],
     [['--qos', '2'], '2'],
     [['--runs', '0'], '--runs'],

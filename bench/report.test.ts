@@ -88,6 +88,10 @@ test('the bounds are those of the release, for each engine', () => {
     ['s6', undefined, 'row', 1.3, 1.3],
     ['s7', 0, 'ratio', 0.9, 1],
     ['s7', 1, 'ratio', 0.8, 0.95],
+    ['s10', 0, 'row', 1.1, 1.1],
+    ['s10', 1, 'row', 1.1, 1.1],
+    ['s10', 0, 'row', 1.1, 1.1],
+    ['s10', 1, 'row', 1.1, 1.1],
   ])
 })
 

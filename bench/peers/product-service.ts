@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs'
 import { checkSettings, describeFaults, readEnvironment } from '../../src/settings/settings.ts'
 import type { Registry } from '../../src/identity/registry.ts'
 import type { Result } from '../../src/identity/store/result.ts'
+import type { Scope } from '../../src/identity/tokens/scope.ts'
 import { createPinoLogger } from '../../src/pino-logger.ts'
 import { startService } from '../../src/service/service.ts'
 import type { Service } from '../../src/service/service.ts'
@@ -58,13 +59,15 @@ async function populate(registry: Registry, plan: readonly PlannedApplication[])
   }
   await addDevices(registry, applicationIds)
   const integrators = await Promise.all(grants.map((grant) => issueToken(registry, grant)))
+  const scope = { reachesAllApplications: true } as const
+  const readersOfAllApplications = await Promise.all(grants.map((grant) => issueToken(registry, { ...grant, scope })))
   const tokens: Credentials[] = []
   while (tokens.length < TOKENS) {
     tokens.push(await issueToken(registry, grants[tokens.length % grants.length] as (typeof grants)[number]))
   }
   const credential = await registry.serviceCredentials.create({ name: 'comparison', organizationId: null }, NOBODY)
   const { userName, password } = valueOf(credential)
-  return { applicationIds, networkServer: { userName, password }, integrators, tokens }
+  return { applicationIds, networkServer: { userName, password }, integrators, readersOfAllApplications, tokens }
 }
 
 async function populateOrganization(
@@ -117,7 +120,7 @@ async function addDevices(registry: Registry, applicationIds: readonly string[])
 
 async function issueToken(
   registry: Registry,
-  grant: { readonly userId: string; readonly organizationId: string },
+  grant: { readonly userId: string; readonly organizationId: string; readonly scope?: Scope },
 ): Promise<Credentials> {
   const issued = await registry.tokens.issueBrokerAccess({ ...grant, ttlSeconds: TTL_SECONDS })
   return { userName: valueOf(issued).jwt, password: 'default' }

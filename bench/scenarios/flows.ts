@@ -17,17 +17,18 @@ import type { Row, ScenarioName, Timing } from './scenario.ts'
  * server sends as many as fit.
  */
 const FEW = 8
-const MANY = 500
+export const MANY = 500
 /**
  * Messages on their way at a fixed rate. A broker that is further behind gets less than the rate.
  */
 const PACED = 64
-const FAN = 100
+export const FAN = 100
+const FAN_OUT = `fan-out 1 → ${FAN}`
 const PAIRS = 200
 const PAIRS_PER_SECOND = 20_000
 const PACED_DELIVERIES_PER_SECOND = 10_000
 
-const QOS: readonly JobQoS[] = [0, 1]
+export const QOS: readonly JobQoS[] = [0, 1]
 /** The bounds by QoS, as multiples of mosquitto's figure: in memory, and durable. */
 type Maxima = readonly [memory: number, durable: number]
 const MAXIMA = {
@@ -54,7 +55,7 @@ const PERSISTENT_MAXIMUM = 1
 /** The rows of S1, S2, S3 and S7. */
 export const flowRows: readonly Row[] = [
   ...QOS.map((qos) => row('s1', `fan-in ${FAN} → 1`, qos, atMost(MAXIMA.s1[qos]), fanIn)),
-  ...QOS.map((qos) => row('s2', `fan-out 1 → ${FAN}`, qos, atMost(MAXIMA.s2[qos]), fanOut)),
+  ...QOS.map((qos) => row('s2', FAN_OUT, qos, atMost(MAXIMA.s2[qos]), fanOut)),
   ...QOS.map((qos) => row('s2', 'fan-out at 10,000 deliveries/s', qos, { bound: undefined }, pacedFanOut)),
   ...QOS.map((qos) =>
     row(
@@ -107,6 +108,11 @@ export function flowJob(parts: FlowParts, qos: JobQoS, { warmUpMs, measureMs, la
     measureMs,
     latencyMs: after,
   }
+}
+
+/** The title of S2 flat out. */
+export function fanOutTitle(qos: JobQoS): string {
+  return titleOf('s2', FAN_OUT, qos)
 }
 
 function titleOf(scenario: ScenarioName, name: string, qos: JobQoS): string {
@@ -183,6 +189,7 @@ function manyDevices(deployment: Deployment): FlowParts {
   }
 }
 
-function upTo<T>(count: number, make: (index: number) => T): T[] {
+/** The values for the numbers from 0 to below the count. */
+export function upTo<T>(count: number, make: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => make(index))
 }

@@ -5,7 +5,7 @@
 import type { Deployment } from '../deployment.ts'
 import type { Job, JobQoS, JobResult } from '../load/job.ts'
 
-export type ScenarioName = 's1' | 's2' | 's3' | 's4' | 's5' | 's6' | 's7' | 's8' | 's9'
+export type ScenarioName = 's1' | 's2' | 's3' | 's4' | 's5' | 's6' | 's7' | 's8' | 's9' | 's10'
 
 /** The duration of each part of a job, and the chosen QoS. */
 export interface Timing {
