@@ -122,6 +122,42 @@ test('a revoked token ends its connections at once and leaves the list', async (
   await watching.ended()
 })
 
+test('each choice of the page is a limit of the token that is issued', async () => {
+  const { page } = window
+  const device = world.devices[1]
+  assert.ok(device !== undefined)
+  const { applicationId, organizationId, service } = world
+  const path = `/api/broker-tokens?organizationID=${organizationId}&limit=100&offset=0`
+  const scopes = async (): Promise<ReadonlyMap<string, unknown>> => {
+    const { result } = await service.http.must('GET', path, { token: service.adminSession })
+    return new Map((result as { readonly id: string; readonly scope: unknown }[]).map(({ id, scope }) => [id, scope]))
+  }
+  for (const [choice, limits] of [
+    ['All applications', { reachesAllApplications: true }],
+    ['A whole application', { applicationIds: [applicationId] }],
+    ['One device', { devEuis: [device.devEui] }],
+  ] as const) {
+    const earlier = await scopes()
+    await page.reload()
+    await page.getByText(choice, { exact: true }).click()
+    if (choice === 'One device') {
+      await page.getByRole('combobox', { name: 'Device' }).fill('climate-pump-house-2')
+      await page.getByRole('option', { name: /climate-pump-house-2/ }).click()
+    }
+    await page.getByRole('combobox', { name: 'Kinds of event' }).click()
+    await page.getByRole('option', { name: 'join', exact: true }).click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('checkbox', { name: 'For reading only' }).check()
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByText('Waiting for your client to connect').waitFor()
+    const fresh = [...(await scopes())].filter(([id]) => !earlier.has(id)).map(([, scope]) => scope)
+    assert.deepEqual(
+      fresh.filter((scope) => scope !== null && JSON.stringify(scope).includes('join')),
+      [{ ...limits, eventKinds: ['join'], isReadOnly: true }],
+    )
+  }
+})
+
 /**
  * Publishes an event once a program's subscription stands, and resolves when the program has
  * printed the event.

@@ -104,6 +104,11 @@ test('no secret of a program stands in the log, the audit log, a list or the met
   for (const path of looks) assertTellsNothing(JSON.stringify(await admin('GET', path)), path)
   const metrics = await service.http.ask('GET', '/metrics', { token: service.adminSession })
   assertTellsNothing(metrics.text, 'the metrics')
+  const exported = await service.http.ask('GET', `/api/devices/export?organizationID=${organizationId}`, {
+    token: service.adminSession,
+  })
+  assert.equal(exported.status, 200)
+  assertTellsNothing(exported.text, 'the export of devices')
   const log = service.logText()
   assert.ok(log.includes('request.completed'), 'the log has the requests')
   assertTellsNothing(log, 'the log')

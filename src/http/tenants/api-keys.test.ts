@@ -13,6 +13,7 @@ const ALL: readonly ApiKeyRight[] = [
   'codecs.write',
 ]
 const OF_DEVICES: readonly ApiKeyRight[] = ['events.read', 'commands.send', 'devices.read', 'devices.write']
+const NOBODY = { userId: null }
 const OTHER_DEVICE = '0303030303030303'
 
 let deployment: TestDeployment
@@ -115,6 +116,41 @@ test('a key that is cut, wrong, unknown, revoked or expired gets one and the sam
   assert.match(answers[0]?.body ?? '', /api_key_wrong/)
   for (const answer of answers) assert.deepEqual(answer, answers[0])
   assert.equal((await registry.apiKeys.get(id)) === undefined, true)
+})
+
+test('a key whose maker, or whose organization, is removed is answered like an unknown one', async () => {
+  const { registry } = deployment
+  const owner = must(
+    await registry.organizations.create({ name: 'short', displayName: 'short', canHaveGateways: false }, NOBODY),
+  ).id
+  const roles = { isAdmin: true, isDeviceAdmin: false, isGatewayAdmin: false }
+  const made = async (name: string): Promise<{ readonly userId: string; readonly key: string }> => {
+    const user = { email: `${name}@example.org`, password: 'a long password', isAdmin: false, isActive: true, note: '' }
+    const userId = must(await registry.users.create(user, NOBODY)).id
+    must(await registry.members.add(owner, userId, roles, NOBODY))
+    const fields = { organizationId: owner, makerUserId: userId, rights: ['devices.read'], scope: undefined } as const
+    return { userId, key: must(await registry.apiKeys.create({ ...fields, expiresAtMs: null, name }, NOBODY)).key }
+  }
+  const answer = async (key: string) => {
+    const { statusCode, body, headers } = await deployment.ask(key, { url: '/api/devices' })
+    return { statusCode, body, challenge: headers['www-authenticate'] }
+  }
+  const unknown = await answer(`fg_${'A'.repeat(62)}`)
+  assert.equal(unknown.statusCode, 401)
+  const [removed, deactivated, noMember, homeless] = [
+    await made('a'),
+    await made('b'),
+    await made('c'),
+    await made('d'),
+  ]
+  for (const { key } of [removed, deactivated, noMember, homeless]) assert.equal((await answer(key)).statusCode, 200)
+  must(await registry.users.remove(removed.userId, NOBODY))
+  must(await registry.users.update(deactivated.userId, { isActive: false }, NOBODY))
+  must(await registry.members.remove(owner, noMember.userId, NOBODY))
+  for (const { key } of [removed, deactivated, noMember]) assert.deepEqual(await answer(key), unknown)
+  assert.equal((await answer(homeless.key)).statusCode, 200)
+  must(await registry.organizations.remove(owner, NOBODY))
+  assert.deepEqual(await answer(homeless.key), unknown)
 })
 
 test('routes about a person, and those that widen rights, take no key', async () => {
