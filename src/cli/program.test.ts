@@ -140,6 +140,15 @@ describe('the command line where no service runs', () => {
     await succeed(shell, 'organization update-member alpine anna --device-admin')
     await succeed(shell, 'organization update alpine --display-name Alps')
     await succeed(shell, 'application update water --description Meters')
+    for (const [option, retains] of [
+      ['--retain-last-events', true],
+      ['--name water', true],
+      ['--no-retain-last-events', false],
+    ] as const) {
+      await succeed(shell, `application update water ${option}`)
+      const { application } = (await json(shell, 'application get water')) as { application: Record<string, unknown> }
+      assert.equal(application['retainsLastEvents'], retains, option)
+    }
     assert.match(await succeed(shell, 'application list --organization alpine'), /water +alpine +Meters/)
   })
 
