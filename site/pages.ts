@@ -69,6 +69,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     ['docs/network-servers/bridge.md', 'Beside another broker'],
     ['docs/network-servers/chirpstack-grpc.md', 'ChirpStack by gRPC'],
     ['docs/network-servers/webhooks.md', 'Webhooks'],
+    ['docs/network-servers/inventory.md', 'Import from a network server'],
     ['docs/unknown-devices.md', 'Unknown devices'],
     ['docs/network-servers/guarantees.md', 'Guarantees of each way'],
     ['docs/how-to/foreign-brokers.md', 'Brokers that you have'],

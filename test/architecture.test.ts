@@ -109,8 +109,9 @@ const SUB_ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string
     'network-servers/adapter': ['.', 'commands', 'unknown-devices', 'uplinks'],
     webhooks: ['.', 'commands', 'network-servers/adapter', 'uplinks'],
     'network-servers/bridge': ['commands', 'network-servers/adapter'],
-    'network-servers/chirpstack': ['commands', 'network-servers/adapter'],
-    'network-servers/http': ['.', 'commands', 'network-servers/adapter'],
+    inventory: [],
+    'network-servers/chirpstack': ['commands', 'inventory', 'network-servers/adapter'],
+    'network-servers/http': ['.', 'commands', 'inventory', 'network-servers/adapter'],
     'network-servers/nodes': ['commands', 'network-servers'],
     'network-servers': [
       '.',

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { WAIT_CODES } from '../src/lorawan/commands/command-waits.ts'
+import { UNREADABLE_CODES } from '../src/lorawan/inventory/inventory.ts'
 import { readDocumentation } from '../site/documentation.ts'
 import { argumentsOfCalls } from './support/source-calls.ts'
 
@@ -26,6 +27,8 @@ const HTTP: readonly Refusing[] = [
   { files: 'src/http/devices/import-row-check.ts', name: 'refuse', argument: 2 },
   { files: 'src/identity/**/*.ts', name: 'refuse', argument: 1 },
   { files: 'src/service/network-server-setups.ts', name: 'refuse', argument: 1 },
+  { files: 'src/service/inventories.ts', name: 'refuse', argument: 1 },
+  { files: 'src/service/inventories.ts', name: 'notFound', argument: 0 },
   { files: 'src/identity/**/*.ts', name: 'notFound', argument: 0 },
   { files: 'src/identity/**/*.ts', name: 'alreadyExists', argument: 0 },
 ]
@@ -87,7 +90,8 @@ test('every reason and code has an anchor, to which answers, the console and the
 })
 
 function reasonsOfHttp(): Set<string> {
-  return codesOf(HTTP, 'src/{http,identity}/**/*.ts', /\breason(?:: | = )'([a-z0-9_]+)'/g)
+  const own = codesOf(HTTP, 'src/{http,identity,lorawan/inventory}/**/*.ts', /\breason(?:: | = )'([a-z0-9_]+)'/g)
+  return new Set([...own, ...UNREADABLE_CODES])
 }
 
 function codesOfBroker(): Set<string> {

@@ -15,6 +15,7 @@ import { addDrainCommand } from './commands/drain-command.ts'
 import { addDeviceCommands } from './commands/device-commands.ts'
 import { addHealthCommand } from './commands/health-command.ts'
 import { addImportCommand } from './commands/import-command.ts'
+import { addInventoryCommands } from './commands/inventory-commands.ts'
 import { addKeyCommands } from './commands/key-commands.ts'
 import { addApiKeyCommands } from './commands/api-key-commands.ts'
 import { addMetricsTokenCommands } from './commands/metrics-token-commands.ts'
@@ -108,6 +109,7 @@ Examples:
   addDeviceCommands(program, terminal)
   addUnknownDeviceCommands(program, terminal, exit)
   addRegistrationRuleCommands(program, terminal)
+  addInventoryCommands(program, terminal, exit)
   addImportCommand(program, terminal)
   addTokenCommands(program, terminal)
   addRenewTokenCommand(program, terminal)

@@ -742,6 +742,47 @@ const OPERATION: readonly RouteCase[] = [
   },
   {
     method: 'GET',
+    url: '/api/inventories',
+    credential: 'session',
+    request: ({ organizationId }) => ({ url: '/api/inventories', query: { organizationID: organizationId } }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'POST',
+    url: '/api/inventories/:networkServer/import',
+    credential: 'session',
+    request: ({ organizationId }) => ({
+      url: '/api/inventories/main/import',
+      payload: { organizationID: organizationId, dryRun: true, inventoryImport: { createApplications: true } },
+    }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'PUT',
+    url: '/api/inventories/:networkServer/step',
+    credential: 'session',
+    request: ({ organizationId }) => ({
+      url: '/api/inventories/main/step',
+      payload: { organizationID: organizationId, inventoryStep: { createApplications: true, intervalSeconds: 3600 } },
+    }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'DELETE',
+    url: '/api/inventories/:networkServer/step',
+    credential: 'session',
+    request: ({ organizationId }) => ({
+      url: '/api/inventories/main/step',
+      query: { organizationID: organizationId },
+    }),
+    people: ORGANIZATION_ADMINS,
+    hides: true,
+  },
+  {
+    method: 'GET',
     url: '/api/service-credentials',
     credential: 'session',
     request: ({ organizationId }) => ({ url: '/api/service-credentials', query: { organizationID: organizationId } }),

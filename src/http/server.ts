@@ -84,6 +84,8 @@ import { secondFactorRoutes } from './account/second-factor.ts'
 import { metricsTokenRoutes } from './operation/metrics-tokens.ts'
 import { keepBodies, networkServerEventRoutes } from './devices/network-server-events.ts'
 import type { NetworkServerEvents } from './devices/network-server-events.ts'
+import { inventoryRoutes } from './tenants/inventories.ts'
+import type { Inventories } from './tenants/inventories.ts'
 import { networkServerRoutes } from './tenants/network-servers.ts'
 import type { NetworkServerSetups } from './tenants/network-servers.ts'
 import { serviceCredentialRoutes } from './tenants/service-credentials.ts'
@@ -141,6 +143,8 @@ export interface HttpServerOptions {
   readonly drain?: Drain
   /** Without it there are no routes of network servers. */
   readonly networkServers?: NetworkServerSetups
+  /** Without it there are no routes of inventories. */
+  readonly inventories?: Inventories
   /** Without it network servers can't post events. */
   readonly networkServerEvents?: NetworkServerEvents
   /** Without it brokers of other projects can’t ask. */
@@ -263,6 +267,7 @@ function routesOf(options: HttpServerOptions, imports: LibraryImports): readonly
     ...(status === undefined ? [] : statusRoutes(registry, status, clock)),
     ...serviceCredentialRoutes(registry),
     ...(networkServers === undefined ? [] : networkServerRoutes(networkServers)),
+    ...(options.inventories === undefined ? [] : inventoryRoutes(options.inventories)),
     ...consoleSessionRoutes(registry),
     ...deploymentRoutes(options.deployment, settings),
     ...messageContractRoutes(settings.baseUrl, () => options.deployment.mqtts()),

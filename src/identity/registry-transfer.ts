@@ -33,6 +33,7 @@ const TABLES = [
   'registration_rules',
   'library_scripts',
   'library_profiles',
+  'inventory_steps',
   'metrics_tokens',
   'api_keys',
   'broker_tokens',

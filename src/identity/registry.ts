@@ -67,6 +67,8 @@ import { brokenKeyText } from './store/stored-key.ts'
 import { createTokenVerifier } from './tokens/token-verifier.ts'
 import { createTokens } from './tokens/tokens.ts'
 import type { Tokens } from './tokens/tokens.ts'
+import { createInventorySteps } from './tenants/inventory-steps.ts'
+import type { InventoryStepStore } from './tenants/inventory-steps.ts'
 import { createRegistrationRules } from './devices/registration-rules.ts'
 import type { RegistrationRules } from './devices/registration-rules.ts'
 import { createWebhooks } from './tenants/webhooks.ts'
@@ -127,6 +129,8 @@ export interface Registry {
   readonly networkServers: NetworkServers
   readonly webhooks: Webhooks
   readonly registrationRules: RegistrationRules
+  /** The organizations that are kept in step with the inventories of network servers. */
+  readonly inventorySteps: InventoryStepStore
   readonly metricsTokens: MetricsTokens
   readonly apiKeys: ApiKeys
   readonly passwords: Passwords
@@ -229,6 +233,7 @@ async function assemble(
     networkServers: createNetworkServers(store),
     webhooks: createWebhooks(store),
     registrationRules: createRegistrationRules(store),
+    inventorySteps: createInventorySteps(store),
     metricsTokens: createMetricsTokens(store, report('registry.write_failed')),
     apiKeys,
     passwords: createPasswords(store, hasher, throttle),

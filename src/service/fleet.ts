@@ -46,7 +46,7 @@ export function openFleetWatch(
       registry.deviceStates.wasHeardSince(organizationId, sinceMs),
     ),
     expectedIntervalSecondsOf: (devEui) => profileLimits.expectedIntervalSecondsOf(devEui),
-    isWatcher: nodes === undefined ? () => Promise.resolve(true) : () => isHome(nodes),
+    isWatcher: nodes === undefined ? () => Promise.resolve(true) : () => isHome(nodes, WATCH),
     tenantOf,
     retainsLastEvents: (applicationId) => uplinkPath.retainsLastEvents(applicationId),
     publisher: brokerLink,
@@ -109,10 +109,10 @@ function absencesOf(
   }
 }
 
-/** One node watches. When it dies, its heir goes on. */
-async function isHome({ homes, bus }: Nodes): Promise<boolean> {
-  if ((await homes.areHere([WATCH])).has(WATCH)) return true
-  const found = await homes.find(WATCH, FIND_MS)
-  if (found.node === undefined) return homes.take(WATCH, found)
+/** True in the node that does a work of the deployment. When it dies, its heir goes on. */
+export async function isHome({ homes, bus }: Nodes, work: string): Promise<boolean> {
+  if ((await homes.areHere([work])).has(work)) return true
+  const found = await homes.find(work, FIND_MS)
+  if (found.node === undefined) return homes.take(work, found)
   return found.node.incarnation === bus.self.incarnation
 }

@@ -77,6 +77,7 @@ export async function createHttp(
     organizationBounds: { deployment: bounds.deployment, usageOf: usageOfNodes(usage, nodes?.bus) },
     commands: commandWays.commands,
     networkServers: createNetworkServerSetups({ registry, ofFile: parts.entriesOfFile, running: openedNetworkServers }),
+    inventories: parts.openedInventories.inventories,
     networkServerEvents: openedNetworkServers.webhooks,
     brokerHooks: {
       judge: new ForeignBrokers({ policy, changes: registry.changes }),

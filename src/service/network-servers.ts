@@ -10,6 +10,7 @@ import type { EventSink, NetworkServer } from '../lorawan/commands/network-serve
 import { EventInspection } from '../lorawan/uplinks/event-inspection.ts'
 import { RECONNECTING } from '../lorawan/network-servers/adapter/backoff.ts'
 import { openBrokerSocket } from '../lorawan/network-servers/bridge/broker-socket.ts'
+import { KnownApplications } from '../lorawan/network-servers/chirpstack/known-applications.ts'
 import { ChirpStackSync, externalIdPrefix } from '../lorawan/network-servers/chirpstack/chirpstack-sync.ts'
 import { createCounters } from '../lorawan/network-servers/adapter/counters.ts'
 import type { NetworkServerCounters } from '../lorawan/network-servers/adapter/counters.ts'
@@ -27,6 +28,7 @@ import type {
   TheThingsStackEntry,
 } from '../lorawan/network-servers/settings.ts'
 import { TheThingsStackDeviceIds } from '../lorawan/network-servers/http/the-things-stack-device-ids.ts'
+import { DEVICE_ID_VARIABLE } from '../lorawan/network-servers/http/the-things-stack-inventory.ts'
 import { NetworkServersOfNodes } from '../lorawan/network-servers/nodes/network-servers-of-nodes.ts'
 import { WebhookReceiver } from '../lorawan/network-servers/http/webhook-receiver.ts'
 import { readEntriesOfRegistry } from './network-server-entries.ts'
@@ -34,11 +36,8 @@ import type { OpenedNetworkServers } from './opened-network-servers.ts'
 import type { Parts, StartContext } from './parts.ts'
 import { syncedRegistry } from './synced-registry.ts'
 
-/**
- * The variable of a device with its device id in The Things Stack. Without the variable, the id is
- * `eui-` and the DevEUI.
- */
-const DEVICE_ID_VARIABLE = 'theThingsStackDeviceId'
+/** How often a ChirpStack without synchronisation looks for applications that were imported. */
+const KNOWN_APPLICATIONS_MS = 60_000
 
 /** How often a node of several looks for network servers that another node has added. */
 const FOLLOW_EVERY_MS = 60_000
@@ -252,9 +251,14 @@ async function connectChirpStackGrpc(entry: ChirpStackGrpcEntry, opening: Openin
   const api = new ChirpStackApi(entry.address)
   const registry = syncedRegistry(opening.registry)
   const known = await registry.syncedApplications(externalIdPrefix(name), [...new Set(tenants?.values())])
-  const sync = new ChirpStackSync({ name, api, registry, tenants, clock: systemClock, log: opening.log }, known)
+  const look = () => registry.syncedApplications(externalIdPrefix(name), [...new Set(tenants?.values())])
+  const sync =
+    entry.syncIntervalMs === 0
+      ? new KnownApplications(look, known)
+      : new ChirpStackSync({ name, api, registry, tenants, clock: systemClock, log: opening.log }, known)
   const sink = opening.sinkOf(null, entryName(entry))
-  return new ChirpStackGrpc(name, { ...common(opening), api, sync, sink, syncIntervalMs: entry.syncIntervalMs })
+  const syncIntervalMs = entry.syncIntervalMs === 0 ? KNOWN_APPLICATIONS_MS : entry.syncIntervalMs
+  return new ChirpStackGrpc(name, { ...common(opening), api, sync, sink, syncIntervalMs })
 }
 
 async function openRest(

@@ -29,6 +29,7 @@ import type { PinoLogger } from '../pino-logger.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { BrokerLink } from './broker-link.ts'
 import type { ServiceFleetWatch } from './fleet.ts'
+import type { OpenedInventories } from './inventories.ts'
 import type { NearBounds } from './near-bounds.ts'
 import type { NetworkServerList } from './network-server-list.ts'
 import type { OpenedNetworkServers } from './opened-network-servers.ts'
@@ -94,6 +95,8 @@ export interface Parts {
   /** The entries of FIELDGATE_NETWORK_SERVERS_FILE. */
   readonly entriesOfFile: readonly NetworkServerEntry[]
   readonly openedNetworkServers: OpenedNetworkServers
+  /** The inventories of network servers, and the organizations that are kept in step with them. */
+  readonly openedInventories: OpenedInventories
   /** The use that each organization makes of its bounds. */
   readonly usage: UsageSource
   /** The organizations that are near a bound. */

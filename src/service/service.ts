@@ -20,6 +20,7 @@ import { createEngine, openBroker, openPolicy, openPresence } from './broker.ts'
 import { openCertificates } from './certificates.ts'
 import { openCodecs } from './codecs.ts'
 import { openDownlinks } from './downlinks.ts'
+import { openInventories } from './inventories.ts'
 import { openFleetWatch, profileLimitsOf } from './fleet.ts'
 import { createHttp, createRequestShares } from './http.ts'
 import { openListeners } from './listeners.ts'
@@ -163,6 +164,7 @@ async function openMessaging(context: StartContext, joined: JoinedNodes | undefi
 
   const forNetworkServers = { registry, unknownDevices, uplinkPath, downlinks, networkServers }
   const openedNetworkServers = await openNetworkServers(context, forNetworkServers, entriesOfFile)
+  const openedInventories = openInventories(context, { registry, codecs, entriesOfFile })
   await presence.load((prefix) => state.load(prefix))
   await downlinks.load((prefix) => state.load(prefix))
   await webhooks.load((prefix) => state.load(prefix))
@@ -179,6 +181,7 @@ async function openMessaging(context: StartContext, joined: JoinedNodes | undefi
     broker,
     entriesOfFile,
     openedNetworkServers,
+    openedInventories,
   }
 }
 
@@ -225,10 +228,19 @@ function openTicks(
   { shutdown }: StartContext,
   parts: Pick<
     Parts,
-    'broker' | 'nearBounds' | 'status' | 'downlinks' | 'uplinkPath' | 'unknownDevices' | 'webhooks' | 'fleetWatch'
+    | 'broker'
+    | 'nearBounds'
+    | 'status'
+    | 'downlinks'
+    | 'uplinkPath'
+    | 'unknownDevices'
+    | 'webhooks'
+    | 'fleetWatch'
+    | 'openedInventories'
   >,
 ): void {
-  const { broker, nearBounds, status, downlinks, uplinkPath, unknownDevices, webhooks, fleetWatch } = parts
+  const { broker, nearBounds, status, downlinks, uplinkPath, unknownDevices, webhooks, fleetWatch, openedInventories } =
+    parts
   const ticking = setInterval(() => {
     broker.tick()
     nearBounds.tick()
@@ -238,6 +250,7 @@ function openTicks(
     unknownDevices.tick()
     webhooks.tick()
     fleetWatch.tick()
+    openedInventories.steps.tick()
   }, TICK_MS)
   shutdown.add('ticks', () => clearInterval(ticking))
 }

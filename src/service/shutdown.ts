@@ -15,42 +15,44 @@ export const SHUTDOWN_STEPS = [
   'uplinks',
   // 5. The states of devices are no longer looked at; a look under way can still tell of changes.
   'fleet',
-  // 6. Presence is no longer written: the network servers that are connected now stay recorded as
+  // 6. No inventory is imported any more; an import under way ends at its next page.
+  'inventories',
+  // 7. Presence is no longer written: the network servers that are connected now stay recorded as
   // connected until the service ends.
   'presence',
-  // 7. Webhooks get their last answers, and their places are written.
+  // 8. Webhooks get their last answers, and their places are written.
   'webhooks',
-  // 8. The broker ends all connections with their reason, and closes the engine.
+  // 9. The broker ends all connections with their reason, and closes the engine.
   'broker',
-  // 9. The last connections and requests under way are gone.
+  // 10. The last connections and requests under way are gone.
   'listeners',
-  // 10. Certificate files are no longer watched.
+  // 11. Certificate files are no longer watched.
   'certificates',
-  // 11. Nothing is ticked any more.
+  // 12. Nothing is ticked any more.
   'ticks',
-  // 12. The event loop's delay is no longer measured.
+  // 13. The event loop's delay is no longer measured.
   'status',
-  // 13. No more commands are offered to network servers.
+  // 14. No more commands are offered to network servers.
   'downlinks',
-  // 14. The network servers that are no clients of the broker are disconnected.
+  // 15. The network servers that are no clients of the broker are disconnected.
   'network servers',
-  // 15. The snapshot of the retained messages was written to the end by the broker.
+  // 16. The snapshot of the retained messages was written to the end by the broker.
   'retained snapshot',
-  // 16. The other nodes learn that this one has ended, and take its Sessions over.
+  // 17. The other nodes learn that this one has ended, and take its Sessions over.
   'nodes',
-  // 17. The processes of tenants' scripts end.
+  // 18. The processes of tenants' scripts end.
   'codecs',
-  // 18. The policy stops following the registry.
+  // 19. The policy stops following the registry.
   'policy',
-  // 19. The bounds of organizations stop following the registry.
+  // 20. The bounds of organizations stop following the registry.
   'bounds',
-  // 20. The sightings of devices are written; they were gathered until the broker had closed.
+  // 21. The sightings of devices are written; they were gathered until the broker had closed.
   'sightings',
-  // 21. Expired rows of the registry are no longer removed.
+  // 22. Expired rows of the registry are no longer removed.
   'pruning',
-  // 22. The registry's file is closed; no part above uses it any more.
+  // 23. The registry's file is closed; no part above uses it any more.
   'registry',
-  // 23. Another process may take the data directory.
+  // 24. Another process may take the data directory.
   'data directory',
 ] as const
 

@@ -1,11 +1,12 @@
 /** The registry as the synchronisation with a network server sees it. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Device } from '../identity/devices/device.ts'
 import type { Registry } from '../identity/registry.ts'
 import type { Result } from '../identity/store/result.ts'
 import type { SyncedRegistry } from '../lorawan/network-servers/chirpstack/synced-registry.ts'
 
 /** The parts of the registry that are synchronised. */
-export type SynchronisableRegistry = Pick<Registry, 'organizations' | 'applications' | 'devices'>
+export type SynchronisableRegistry = Pick<Registry, 'organizations' | 'applications' | 'devices' | 'deviceProfiles'>
 
 /** The audit log shows no user: the service itself makes these changes. */
 const ACTOR = { userId: null }
@@ -13,14 +14,19 @@ const EVERYTHING = { userId: '0', isAdmin: true }
 const PAGE_SIZE = 1000
 
 /** Makes a `SyncedRegistry`. A refused change returns false; any other failure rejects. */
-export function syncedRegistry({ organizations, applications, devices }: SynchronisableRegistry): SyncedRegistry {
+export function syncedRegistry({
+  organizations,
+  applications,
+  devices,
+  deviceProfiles,
+}: SynchronisableRegistry): SyncedRegistry {
   return {
     organizationFor: (tenant) => organizationFor(organizations, tenant),
 
     async syncedApplications(externalIdPrefix, organizationIds) {
       const ids: string[] = []
       for (const organizationId of [...(await organizations.listExternal(externalIdPrefix)), ...organizationIds]) {
-        for await (const { id } of all((page) => applications.list(EVERYTHING, { ...page, organizationId }))) {
+        for await (const { id } of every((page) => applications.list(EVERYTHING, { ...page, organizationId }))) {
           // An application that was made here has an id of digits; a synchronised one has a UUID.
           if (id.includes('-')) ids.push(id)
         }
@@ -30,7 +36,7 @@ export function syncedRegistry({ organizations, applications, devices }: Synchro
 
     async applicationsOf(organizationId) {
       const found = new Map<string, { readonly name: string; readonly description: string }>()
-      for await (const one of all((page) => applications.list(EVERYTHING, { ...page, organizationId }))) {
+      for await (const one of every((page) => applications.list(EVERYTHING, { ...page, organizationId }))) {
         found.set(one.id, one)
       }
       return found
@@ -51,9 +57,13 @@ export function syncedRegistry({ organizations, applications, devices }: Synchro
       return isDone(await applications.update(id, { ...fields, name: uniqueName(fields.name, id) }, ACTOR))
     },
 
+    async profilesOf(organizationId) {
+      return new Set((await allOf((page) => deviceProfiles.list(organizationId, page))).map(({ id }) => id))
+    },
+
     async devicesOf(applicationId) {
       const found = new Map<string, Device>()
-      for await (const device of all((page) => devices.list(EVERYTHING, { ...page, applicationId }))) {
+      for await (const device of every((page) => devices.list(EVERYTHING, { ...page, applicationId }))) {
         found.set(device.devEui, device)
       }
       return found
@@ -102,13 +112,23 @@ function uniqueName(name: string, id: string): string {
   return `${Array.from(name).slice(0, 80).join('')} (${id.slice(0, 8)})`
 }
 
-async function* all<Item>(
+/** All items of a list whose bound is small. */
+export async function allOf<Item>(list: Parameters<typeof every<Item>>[0]): Promise<readonly Item[]> {
+  const items: Item[] = []
+  for await (const item of every(list)) items.push(item)
+  return items
+}
+
+/** All items of a list, page by page. */
+export async function* every<Item>(
   list: (page: { readonly limit: number; readonly offset: number }) => Promise<{ readonly items: readonly Item[] }>,
 ): AsyncGenerator<Item> {
   for (let offset = 0; ; offset += PAGE_SIZE) {
     const { items } = await list({ limit: PAGE_SIZE, offset })
     yield* items
     if (items.length < PAGE_SIZE) return
+    // SQLite answers without a turn of the event loop.
+    await nextTurn()
   }
 }
 

@@ -121,6 +121,24 @@ export class V4Administration {
     )
   }
 
+  /** Gives a device another name, a variable, and whether it is disabled. */
+  async changeDevice(
+    devEui: string,
+    { name, variable, isDisabled = false }: { name: string; variable: readonly [string, string]; isDisabled?: boolean },
+  ): Promise<void> {
+    const asked = new device.GetDeviceRequest()
+    asked.setDevEui(devEui)
+    const { devices } = this.#clients
+    const one = (await this.#clients.call(devices.get.bind(devices), asked)).getDevice()
+    if (one === undefined) throw new Error(`ChirpStack has no device ${devEui}`)
+    one.setName(name)
+    one.setIsDisabled(isDisabled)
+    one.getVariablesMap().set(...variable)
+    const query = new device.UpdateDeviceRequest()
+    query.setDevice(one)
+    await this.#clients.call(devices.update.bind(devices), query)
+  }
+
   async removeDevice(devEui: string): Promise<void> {
     const query = new device.DeleteDeviceRequest()
     query.setDevEui(devEui)

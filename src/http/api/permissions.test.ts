@@ -21,6 +21,7 @@ const MATRIX: Readonly<Record<Action, readonly [0 | 1, 0 | 1, 0 | 1, 0 | 1, 0 | 
   'brokerToken.issue': [0, 1, 1, 1, 1, 1],
   'brokerToken.manage': [0, 0, 0, 0, 1, 1],
   'serviceCredential.manage': [0, 0, 0, 0, 1, 1],
+  'inventory.manage': [0, 0, 0, 0, 1, 1],
   'webhook.manage': [0, 0, 0, 0, 1, 1],
   'audit.read': [0, 0, 0, 0, 1, 1],
   'connection.manage': [0, 0, 0, 0, 1, 1],

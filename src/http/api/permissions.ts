@@ -36,6 +36,8 @@ const LEAST_ROLE = {
   'brokerToken.issue': 'reader',
   'brokerToken.manage': 'organizationAdmin',
   'serviceCredential.manage': 'organizationAdmin',
+  /** An import makes applications, device profiles and devices. */
+  'inventory.manage': 'organizationAdmin',
   'audit.read': 'organizationAdmin',
   'webhook.manage': 'organizationAdmin',
   'connection.manage': 'organizationAdmin',
@@ -82,6 +84,7 @@ const RIGHTS_FOR: Readonly<Record<Action, readonly ApiKeyRight[]>> = {
   'brokerToken.issue': ['events.read'],
   'brokerToken.manage': [],
   'serviceCredential.manage': [],
+  'inventory.manage': [],
   'audit.read': [],
   'connection.manage': [],
   'refusal.list': [],

@@ -16,6 +16,7 @@ import type { Result } from '../../identity/store/result.ts'
 import { TestSessionViews } from '../operation/session-views.testing.ts'
 import type { UnknownDevices } from '../../lorawan/unknown-devices/unknown-devices.ts'
 import { createWaitingDevices } from '../../lorawan/unknown-devices/waiting-devices.ts'
+import { testInventories } from '../tenants/inventories.testing.ts'
 import { openTestUnknownDevices } from '../devices/unknown-devices.testing.ts'
 import { TestBrokerViews, testStatus } from '../operation/broker-views.testing.ts'
 import { openTestCommands } from '../devices/commands.testing.ts'
@@ -133,6 +134,7 @@ export async function openTestDeployment(overrides: Partial<HttpServerOptions> =
     drain: { begin: () => true, connections: () => 0 },
     webhooks: testWebhookViews(clock),
     networkServers: testNetworkServers,
+    inventories: testInventories(),
     networkServerEvents: { receive: async () => ({ outcome: 'owned' }) },
     brokerHooks: {
       judge: new ForeignBrokers({ policy: new AccessPolicy(registry), changes: registry.changes }),

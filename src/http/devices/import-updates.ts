@@ -2,7 +2,7 @@
  * The rows of an import that may change devices: a row whose DevEUI a device of the same
  * organization has changes this device, and other rows create theirs.
  */
-import { isDeepStrictEqual } from 'node:util'
+import { changedMembers } from '../../changed-members.ts'
 import type { Device, DeviceFields, NewDevice } from '../../identity/devices/device.ts'
 import type { Viewer } from '../../identity/store/result.ts'
 import { reachesDevice } from '../../identity/tokens/scope.ts'
@@ -80,7 +80,7 @@ async function update(
   { row, device, isDryRun }: Update,
 ): Promise<RowOutcome> {
   const { devEui } = device
-  const changes = changesOf(row.changes, device)
+  const changes = changedMembers(row.changes, device)
   if (Object.keys(changes).length === 0) return { ...ACCEPTED, did: 'unchanged' }
   try {
     const { applicationId, tags } = { ...device, ...changes }
@@ -91,19 +91,4 @@ async function update(
   if (isDryRun) return { ...ACCEPTED, did: 'updated' }
   const result = await registry.devices.update(devEui, changes, viewer)
   return result.ok ? { ...ACCEPTED, did: 'updated' } : { ...result, did: 'updated' }
-}
-
-/** The members that differ. Tags and variables that the row does not name stay. */
-function changesOf(given: Partial<DeviceFields>, device: Device): Partial<DeviceFields> {
-  const { tags, variables, ...members } = given
-  const wanted: Partial<DeviceFields> = {
-    ...members,
-    ...(tags === undefined ? {} : { tags: { ...device.tags, ...tags } }),
-    ...(variables === undefined ? {} : { variables: { ...device.variables, ...variables } }),
-  }
-  const differ = Object.entries(wanted).filter(([name, value]) => {
-    const is = device[name as keyof DeviceFields]
-    return !isDeepStrictEqual(typeof value === 'object' ? { ...value } : value, typeof is === 'object' ? { ...is } : is)
-  })
-  return Object.fromEntries(differ)
 }

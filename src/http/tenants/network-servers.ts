@@ -97,7 +97,12 @@ const GivenNetworkServer = Type.Object(
       }),
     ),
     syncSeconds: Type.Optional(
-      Type.Integer({ minimum: 30, maximum: 86_400, description: 'Between two synchronisations; 300 when not given.' }),
+      Type.Integer({
+        minimum: 0,
+        maximum: 86_400,
+        description:
+          'Between two synchronisations, 30 or more; 300 when not given. 0: nothing is synchronised, and its inventory is imported on wish.',
+      }),
     ),
   },
   { description: 'A ChirpStack v4 that is reached by gRPC', [NAME]: 'GivenNetworkServer' },

@@ -244,6 +244,15 @@ const libraryOfProfiles = [
 /** Whether the last event of each device of an application is retained. */
 const lastEventsOfApplications = [`alter table applications add column retains_last_events integer not null default 0`]
 
+/** The organizations that are kept in step with the inventories of network servers. */
+const stepsOfInventories = [
+  `create table inventory_steps (
+    network_server text collate "C" not null, organization_id bigint not null references organizations (id),
+    settings text collate "C" not null, ran_at bigint, outcome text collate "C", created_at bigint not null,
+    primary key (network_server, organization_id))`,
+  `create index inventory_steps_organization on inventory_steps (organization_id)`,
+]
+
 /** All steps of PostgreSQL, in order. The first one has the schema of SQLite's version 9. */
 export const postgresMigrations: readonly Migration[] = [
   {
@@ -305,6 +314,12 @@ export const postgresMigrations: readonly Migration[] = [
     version: 10,
     async up(trx) {
       for (const statement of lastEventsOfApplications) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 11,
+    async up(trx) {
+      for (const statement of stepsOfInventories) await sql.raw(statement).execute(trx)
     },
   },
 ]

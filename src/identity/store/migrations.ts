@@ -349,6 +349,14 @@ const libraryOfProfiles = [
 /** Whether the last event of each device of an application is retained. */
 const lastEventsOfApplications = [`alter table applications add column retains_last_events integer not null default 0`]
 
+/** The organizations that are kept in step with the inventories of network servers. */
+const stepsOfInventories = [
+  `create table inventory_steps (
+    network_server text not null, organization_id integer not null references organizations (id), settings text not null,
+    ran_at bigint, outcome text, created_at bigint not null, primary key (network_server, organization_id))`,
+  `create index inventory_steps_organization on inventory_steps (organization_id)`,
+]
+
 /** All steps of SQLite, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -459,6 +467,12 @@ export const allMigrations: readonly Migration[] = [
     version: 18,
     async up(trx) {
       for (const statement of lastEventsOfApplications) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 19,
+    async up(trx) {
+      for (const statement of stepsOfInventories) await sql.raw(statement).execute(trx)
     },
   },
 ]

@@ -32,11 +32,21 @@ export interface Schema {
   readonly registration_rules: RegistrationRulesTable
   readonly library_scripts: LibraryScriptsTable
   readonly library_profiles: LibraryProfilesTable
+  readonly inventory_steps: InventoryStepsTable
 }
 
 interface NetworkServersTable {
   readonly name: string
   readonly settings: string
+  readonly created_at: number
+}
+
+interface InventoryStepsTable {
+  readonly network_server: string
+  readonly organization_id: number
+  readonly settings: string
+  readonly ran_at: number | null
+  readonly outcome: string | null
   readonly created_at: number
 }
 

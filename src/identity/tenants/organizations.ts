@@ -43,6 +43,8 @@ export interface Organizations {
   get(id: string): Promise<Organization | undefined>
   /** The organization that was created with this external id. */
   findByExternalId(externalId: string): Promise<Organization | undefined>
+  /** The external id with which the organization was created; undefined for none. */
+  externalIdOf(id: string): Promise<string | undefined>
   /** The ids of all organizations whose external id begins with the prefix. */
   listExternal(prefix: string): Promise<readonly string[]>
   /** Changes the fields that are given. Refusals: organization_not_found and those of `create`. */
@@ -73,6 +75,10 @@ export function createOrganizations(store: Store, removal: DeviceRemoval): Organ
     async get(id) {
       const row = await findOrganization(db, id)
       return row && organizationOf(row)
+    },
+
+    async externalIdOf(id) {
+      return (await findOrganization(db, id))?.external_id ?? undefined
     },
 
     async findByExternalId(externalId) {
@@ -227,6 +233,7 @@ async function removeOrganization(unit: Unit, id: string): Promise<Result<void>>
   await trx.deleteFrom('device_profile_versions').where('organization_id', '=', row.id).execute()
   await trx.deleteFrom('device_profiles').where('organization_id', '=', row.id).execute()
   const rules = await trx.deleteFrom('registration_rules').where('organization_id', '=', row.id).executeTakeFirst()
+  await trx.deleteFrom('inventory_steps').where('organization_id', '=', row.id).execute()
   const webhooks = await trx.deleteFrom('webhooks').where('organization_id', '=', row.id).returning('id').execute()
   const credentials = await trx
     .deleteFrom('service_credentials')

@@ -31,6 +31,7 @@ export interface ChirpStackGrpcEntry extends Common {
   readonly kind: 'chirpstack-grpc'
   readonly address: ChirpStackAddress
   readonly tenants: ReadonlyMap<string, string> | undefined
+  /** 0: nothing is synchronised, and the inventory is imported on wish alone. */
   readonly syncIntervalMs: number
 }
 
@@ -62,6 +63,7 @@ export type NetworkServersResult =
 
 /** Network servers of one deployment. Each has a connection or a synchronisation of its own. */
 const MAXIMUM_ENTRIES = 100
+const MAXIMUM_SYNC_SECONDS = 86_400
 /** This is 32 days. */
 const MAXIMUM_SESSION_EXPIRY_SECONDS = 2_764_800
 
@@ -219,8 +221,14 @@ function readChirpStackGrpc(reader: MemberReader, name: string): ChirpStackGrpcE
       DIGITS,
       'an object of tenant ids and organization ids: {"<tenant’s UUID>": "<organization id>"}',
     ),
-    syncIntervalMs: reader.integer('syncSeconds', 30, 86_400, 300) * 1000,
+    syncIntervalMs: readSyncSeconds(reader) * 1000,
   }
+}
+
+function readSyncSeconds(reader: MemberReader): number {
+  const seconds = reader.integer('syncSeconds', 0, MAXIMUM_SYNC_SECONDS, 300)
+  if (seconds > 0 && seconds < 30) reader.fault('syncSeconds', 'must be an integer from 30 to 86400, or 0')
+  return seconds
 }
 
 function readChirpStackHttp(reader: MemberReader, name: string): ChirpStackHttpEntry {

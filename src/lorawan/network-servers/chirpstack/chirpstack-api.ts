@@ -12,6 +12,7 @@ import profileService from '@chirpstack/chirpstack-api/api/device_profile_grpc_p
 import profile from '@chirpstack/chirpstack-api/api/device_profile_pb.js'
 import tenantService from '@chirpstack/chirpstack-api/api/tenant_grpc_pb.js'
 import tenant from '@chirpstack/chirpstack-api/api/tenant_pb.js'
+import common from '@chirpstack/chirpstack-api/common/common_pb.js'
 import protobufStruct from 'google-protobuf/google/protobuf/struct_pb.js'
 import type { JavaScriptValue } from 'google-protobuf/google/protobuf/struct_pb.js'
 import protobufTimestamp from 'google-protobuf/google/protobuf/timestamp_pb.js'
@@ -43,6 +44,29 @@ export interface ChirpStackDevice {
   readonly description: string
   readonly deviceProfileId: string
   readonly deviceProfileName: string
+  readonly tags: Readonly<Record<string, string>>
+}
+
+/** The members of a device that a list does not have. */
+export interface ChirpStackDeviceDetails {
+  /** 16 lower-case hexadecimal digits. */
+  readonly joinEui: string
+  readonly isDisabled: boolean
+  readonly variables: Readonly<Record<string, string>>
+}
+
+export interface ChirpStackProfile {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  /** `EU868`. */
+  readonly region: string
+  readonly supportsClassB: boolean
+  readonly supportsClassC: boolean
+  readonly codec: 'none' | 'cayenneLpp' | 'js'
+  readonly script: string
+  readonly uplinkIntervalSeconds: number
+  readonly firmwareVersion: string
   readonly tags: Readonly<Record<string, string>>
 }
 
@@ -188,6 +212,43 @@ export class ChirpStackApi {
       expiresAtMs: millisecondsOf(item.getExpiresAt()),
       isPending: item.getIsPending(),
     }))
+  }
+
+  /** The members that the list of devices leaves out; undefined for a device that has gone. */
+  async details(devEui: string): Promise<ChirpStackDeviceDetails | undefined> {
+    const query = new device.GetDeviceRequest()
+    query.setDevEui(devEui)
+    const one = (await this.#call(this.#devices.get.bind(this.#devices), query)).getDevice()
+    if (one === undefined) return undefined
+    return {
+      joinEui: one.getJoinEui().toLowerCase(),
+      isDisabled: one.getIsDisabled(),
+      variables: Object.fromEntries(one.getVariablesMap().toArray()),
+    }
+  }
+
+  /** The device profile, with its codec; undefined where there is none. */
+  async profile(id: string): Promise<ChirpStackProfile | undefined> {
+    const query = new profile.GetDeviceProfileRequest()
+    query.setId(id)
+    const one = (await this.#call(this.#profiles.get.bind(this.#profiles), query)).getDeviceProfile()
+    if (one === undefined) return undefined
+    const runtime = one.getPayloadCodecRuntime()
+    const { JS, CAYENNE_LPP } = profile.CodecRuntime
+    const region = Object.entries(common.Region).find(([, number]) => number === one.getRegion())
+    return {
+      id,
+      name: one.getName(),
+      description: one.getDescription(),
+      region: region?.[0] ?? '',
+      supportsClassB: one.getSupportsClassB(),
+      supportsClassC: one.getSupportsClassC(),
+      codec: runtime === JS ? 'js' : runtime === CAYENNE_LPP ? 'cayenneLpp' : 'none',
+      script: one.getPayloadCodecScript(),
+      uplinkIntervalSeconds: one.getUplinkInterval(),
+      firmwareVersion: one.getFirmwareVersion(),
+      tags: Object.fromEntries(one.getTagsMap().toArray()),
+    }
   }
 
   /** The id of the device's profile. Rejects with NOT_FOUND for a device that does not exist. */

@@ -8,16 +8,22 @@ import type { BackoffSettings } from '../adapter/backoff.ts'
 import { Backoff } from '../adapter/backoff.ts'
 import type { ChirpStackApi } from './chirpstack-api.ts'
 import { ChirpStackDownlinks } from './chirpstack-downlinks.ts'
-import type { ChirpStackSync } from './chirpstack-sync.ts'
+import type { ChirpStackSync, SyncReport } from './chirpstack-sync.ts'
 import { counted } from '../adapter/counters.ts'
 import type { NetworkServerCounters } from '../adapter/counters.ts'
 import { faultOf } from './grpc-fault.ts'
 import type { Logger } from '../../../logger.ts'
 import { Offering } from '../adapter/offering.ts'
 
+/** The rounds of a synchronisation, and the applications that are known to be ChirpStack's. */
+export interface Synchronisation extends Pick<ChirpStackSync, 'applications' | 'stop'> {
+  /** Undefined for a round that has nothing to report. */
+  run(): Promise<SyncReport | undefined>
+}
+
 export interface ChirpStackGrpcParts {
   readonly api: ChirpStackApi
-  readonly sync: ChirpStackSync
+  readonly sync: Synchronisation
   /** From the end of one synchronisation to the beginning of the next. */
   readonly syncIntervalMs: number
   readonly sink: EventSink
@@ -106,9 +112,11 @@ export class ChirpStackGrpc implements NetworkServer {
     try {
       const found = sync.applications.size
       const report = await sync.run()
-      counters.synchronisations += 1
       this.#syncBackoff.reset()
-      log.info({ networkServer: this.name, ...report }, 'network_server.synchronised')
+      if (report !== undefined) {
+        counters.synchronisations += 1
+        log.info({ networkServer: this.name, ...report }, 'network_server.synchronised')
+      }
       // Commands may wait for an application that was not known to be ChirpStack's.
       if (sync.applications.size !== found && !this.#isClosed) sink.ready(this)
     } catch (error) {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test'
 import grpc from '@grpc/grpc-js'
 import { apiOf, APPLICATION, FakeChirpStack, TENANT } from '../../../../test/support/fake-chirpstack.ts'
 import type { FakeDevice } from '../../../../test/support/fake-chirpstack.ts'
+import { NO_PROFILE } from '../../../identity/devices/device-profile.testing.ts'
 import { nobody, openTestRegistry, valueOf } from '../../../identity/registry.testing.ts'
 import type { Registry } from '../../../identity/registry.ts'
 import { syncedRegistry } from '../../../service/synced-registry.ts'
@@ -90,6 +91,20 @@ describe('a synchronisation with ChirpStack', () => {
     )
     assert.equal((await registry.applications.get(APPLICATION))?.name, 'Water, new')
     assert.equal((await registry.organizations.list(everything, page)).items[0]?.displayName, 'Valley Ltd')
+  })
+
+  it('leaves a device profile that was given to the device here', async () => {
+    devicesIn(APPLICATION).set(ONE, { name: 'meter', profile: 'A1' })
+    const one = sync()
+    await one.run()
+    const organizationId = (await registry.devices.get(ONE))?.organizationId ?? ''
+    const { id } = valueOf(await registry.deviceProfiles.create(organizationId, NO_PROFILE, nobody))
+    const own = { deviceProfileId: id, deviceProfileName: 'Meter' }
+    valueOf(await registry.devices.update(ONE, own, nobody))
+    devicesIn(APPLICATION).set(ONE, { name: 'renamed', profile: 'A2' })
+    await one.run()
+    const device = await registry.devices.get(ONE)
+    assert.deepEqual([device?.name, device?.deviceProfileId, device?.deviceProfileName], ['renamed', id, 'Meter'])
   })
 
   it('disables a device that two rounds did not find, and enables it when it is back', async () => {

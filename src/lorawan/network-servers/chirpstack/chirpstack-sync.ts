@@ -10,7 +10,8 @@
 import type { Clock } from '../../../clock.ts'
 import type { ChirpStackApi, ChirpStackApplication, ChirpStackDevice, ChirpStackTenant } from './chirpstack-api.ts'
 import type { Logger } from '../../../logger.ts'
-import { descriptionOf, deviceFieldsOf, isSame, nameOf, GONE_SINCE } from './synced-fields.ts'
+import { descriptionOf, nameOf } from '../../inventory/registry-texts.ts'
+import { deviceFieldsOf, isSame, GONE_SINCE } from './synced-fields.ts'
 import type { SyncedRegistry, SyncedDevice } from './synced-registry.ts'
 
 export interface ChirpStackSyncParts {
@@ -139,6 +140,7 @@ export class ChirpStackSync {
   ): Promise<void> {
     const { registry, api } = this.#parts
     const known = new Map(await registry.devicesOf(applicationId))
+    const profiles = await registry.profilesOf(organizationId)
     let batch: ChirpStackDevice[] = []
     const createBatch = async (): Promise<void> => {
       await this.#createDevices(batch, applicationId, organizationId, report)
@@ -149,15 +151,23 @@ export class ChirpStackSync {
       report.devices += 1
       const before = known.get(device.devEui)
       known.delete(device.devEui)
-      if (before !== undefined) await this.#updateDevice(device, before, report)
+      if (before !== undefined) await this.#updateDevice(device, before, profiles, report)
       else if (batch.push(device) === BATCH_SIZE) await createBatch()
     }
     await createBatch()
     for (const [devEui, device] of known) await this.#disableGone(devEui, device, report, missing)
   }
 
-  async #updateDevice(device: ChirpStackDevice, before: SyncedDevice, report: SyncReport): Promise<void> {
-    const wanted = deviceFieldsOf(device)
+  async #updateDevice(
+    device: ChirpStackDevice,
+    before: SyncedDevice,
+    profiles: ReadonlySet<string>,
+    report: SyncReport,
+  ): Promise<void> {
+    const { deviceProfileId, deviceProfileName } = before
+    // A profile with a codec was given to the device here, by hand or by an import.
+    const own = profiles.has(deviceProfileId) ? { deviceProfileId, deviceProfileName } : {}
+    const wanted = { ...deviceFieldsOf(device), ...own }
     const { [GONE_SINCE]: goneSince, ...variables } = before.variables
     const back = goneSince === undefined ? {} : { isDisabled: false, variables }
     if (goneSince === undefined && isSame(before, wanted)) return

@@ -40,6 +40,8 @@ export interface SyncedRegistry {
     readonly description: string
   }): Promise<boolean>
   updateApplication(id: string, fields: { readonly name: string; readonly description: string }): Promise<boolean>
+  /** The ids of the organization's device profiles here. A device keeps one of them. */
+  profilesOf(organizationId: string): Promise<ReadonlySet<string>>
   /** The devices of the application by their DevEUIs. */
   devicesOf(applicationId: string): Promise<ReadonlyMap<string, SyncedDevice>>
   /** Resolves with one boolean for each device: true when it was created. */

@@ -10,7 +10,7 @@ import { request as requestHttps, Agent as HttpsAgent } from 'node:https'
 
 export interface HttpAnswer {
   readonly status: number
-  /** The body of the answer, cut at 16 KiB. */
+  /** The body of the answer, cut at the bound. */
   readonly text: string
 }
 
@@ -24,7 +24,7 @@ export interface HttpTarget {
 
 /** How long a whole request may take. */
 const REQUEST_MS = 15_000
-/** The longest answer that is kept, in bytes. The rest is dropped: the text is only shown. */
+/** The longest answer to a change, in bytes. The rest is dropped: the text is only shown. */
 const MAXIMUM_ANSWER_BYTES = 16_384
 /** Connections to one network server at a time. Further requests wait for one of them. */
 const MAXIMUM_SOCKETS = 8
@@ -47,6 +47,19 @@ export class HttpClient {
    * when the whole answer does not come in time.
    */
   send(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<HttpAnswer> {
+    return this.#send(method, path, { body, maximumBytes: MAXIMUM_ANSWER_BYTES })
+  }
+
+  /** Asks for a path below the base URL. An answer longer than the bound is cut there. */
+  get(path: string, maximumBytes: number): Promise<HttpAnswer> {
+    return this.#send('GET', path, { maximumBytes })
+  }
+
+  #send(
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    { body, maximumBytes }: { readonly body?: unknown; readonly maximumBytes: number },
+  ): Promise<HttpAnswer> {
     const { baseUrl, headers } = this.#target
     const url = new URL(baseUrl.href.replace(/\/$/, '') + path)
     const text = body === undefined ? undefined : JSON.stringify(body)
@@ -69,13 +82,13 @@ export class HttpClient {
       const chunks: Buffer[] = []
       let size = 0
       const done = (): void => {
-        const answer = Buffer.concat(chunks).subarray(0, MAXIMUM_ANSWER_BYTES).toString('utf8')
+        const answer = Buffer.concat(chunks).subarray(0, maximumBytes).toString('utf8')
         resolve({ status: response.statusCode ?? 0, text: answer })
       }
       response.on('data', (chunk: Buffer) => {
         chunks.push(chunk)
         size += chunk.length
-        if (size < MAXIMUM_ANSWER_BYTES) return
+        if (size < maximumBytes) return
         done()
         request.destroy()
       })
