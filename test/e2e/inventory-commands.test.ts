@@ -6,7 +6,12 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { commandLine, json, succeed } from '../../src/cli/command-line.testing.ts'
 import type { Shell } from '../../src/cli/command-line.testing.ts'
-import { listing, openStandIn, STAND_IN_KEY } from '../../src/lorawan/network-servers/http/the-things-stack.testing.ts'
+import {
+  listing,
+  openStandIn,
+  settingsFor,
+  STAND_IN_KEY,
+} from '../../src/lorawan/network-servers/http/the-things-stack.testing.ts'
 import type { StandIn } from '../../src/lorawan/network-servers/http/the-things-stack.testing.ts'
 import { Administration } from '../support/administration.ts'
 import { startInProcess } from '../support/running-service.ts'
@@ -28,16 +33,7 @@ before(async () => {
   standIn = await openStandIn((url) => listing(listed, FORMATTERS)(url))
   folder = await mkdtemp(join(tmpdir(), 'fieldgate-inventory-'))
   const file = join(folder, 'network-servers.json')
-  const entry = {
-    name: 'ttn',
-    kind: 'the-things-stack',
-    organizationId: '1',
-    url: standIn.url,
-    apiKey: STAND_IN_KEY,
-    applicationId: 'meters',
-    webhookId: 'fieldgate',
-  }
-  await writeFile(file, JSON.stringify({ networkServers: [entry] }))
+  await writeFile(file, settingsFor(standIn))
   service = await startInProcess({ environment: { FIELDGATE_NETWORK_SERVERS_FILE: file, FIELDGATE_LOG_LEVEL: 'info' } })
   administration = new Administration(service)
   assert.equal(await administration.organization('alpine'), '1')

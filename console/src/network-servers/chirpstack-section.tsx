@@ -8,6 +8,7 @@ import { RemoveDialog } from '../administration/remove-dialog.tsx'
 import type { Removal } from '../administration/remove-dialog.tsx'
 import { ResourceTable } from '../administration/resource-table.tsx'
 import { RowAction } from '../administration/row-action.tsx'
+import { INVENTORIES_PATH } from '../api/inventories.ts'
 import { Blank } from '../shell/blank.tsx'
 import { Dialog, useDialog } from '../shell/dialog.tsx'
 import { Icon } from '../shell/icons.tsx'
@@ -80,7 +81,7 @@ export function ChirpStackSection(): ReactElement {
       <Dialog title="Connect ChirpStack v4" state={connecting}>
         <ConnectForm onClose={connecting.close} />
       </Dialog>
-      <RemoveDialog state={removing} verb="Remove" changes={[NETWORK_SERVERS_PATH]}>
+      <RemoveDialog state={removing} verb="Remove" changes={[NETWORK_SERVERS_PATH, INVENTORIES_PATH]}>
         Synchronised organizations, applications and devices stay. Waiting commands go to network servers that are
         clients of this broker.
       </RemoveDialog>

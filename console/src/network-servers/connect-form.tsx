@@ -3,6 +3,7 @@ import { Alert, Button, PasswordInput, Text, Textarea, TextInput } from '@mantin
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ReactElement } from 'react'
+import { INVENTORIES_PATH } from '../api/inventories.ts'
 import { request } from '../api/request.ts'
 import { DialogForm } from '../shell/dialog.tsx'
 import { Failure } from '../shell/failure.tsx'
@@ -43,7 +44,7 @@ export function ConnectForm({ onClose }: { readonly onClose: () => void }): Reac
     <DialogForm
       submitLabel="Connect"
       isComplete={isComplete}
-      changes={[NETWORK_SERVERS_PATH]}
+      changes={[NETWORK_SERVERS_PATH, INVENTORIES_PATH]}
       onSubmit={() => request('POST', NETWORK_SERVERS_PATH, { body })}
       onClose={onClose}
     >

@@ -15,6 +15,7 @@ import { Page } from '../shell/page.tsx'
 import { When } from '../shell/when.tsx'
 import { ChirpStackSection } from './chirpstack-section.tsx'
 import { CredentialDialog, CREDENTIALS_PATH } from './credential-dialog.tsx'
+import { InventorySection } from './inventory-section.tsx'
 import { UnreadableEvent, useUnreadableEvents } from './unreadable-events.tsx'
 
 interface Credential {
@@ -80,6 +81,7 @@ export function NetworkServersPage(): ReactElement {
         }
       />
       {isGlobalAdmin ? <ChirpStackSection /> : null}
+      <InventorySection />
       <CredentialDialog state={creating} />
       <RemoveDialog state={removing} verb="Revoke" changes={[CREDENTIALS_PATH]}>
         The network server that uses it is disconnected at once: its devices’ events stop, and commands wait until one

@@ -77,3 +77,10 @@ export function listing(count: number, formatters: object = {}): (url: URL) => A
     return { body: devices.length === 0 ? {} : { end_devices: devices } }
   }
 }
+
+/** The text of a settings file that names the stand-in for the organization with the id 1. */
+export function settingsFor({ url }: StandIn): string {
+  const ids = { organizationId: '1', applicationId: 'meters', webhookId: 'fieldgate' }
+  const entry = { name: 'ttn', kind: 'the-things-stack', ...ids, url, apiKey: STAND_IN_KEY }
+  return JSON.stringify({ networkServers: [entry] })
+}

@@ -1,0 +1,92 @@
+/** The inventories of network servers: looked at, imported, kept in step. */
+import { useQuery } from '@tanstack/react-query'
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { Listed } from './list.ts'
+import { request } from './request.ts'
+
+/** The path of the inventories. The key of their list in the cache begins with it. */
+export const INVENTORIES_PATH = '/api/inventories'
+
+/** The ways of the network server's device profiles. */
+export type ProfileMode = 'IMPORT' | 'BY_NAME' | 'NONE'
+
+/** The fate of a thing in an import. */
+export interface ImportedThing {
+  readonly name: string
+  readonly outcome: 'created' | 'updated' | 'unchanged' | 'refused' | 'leftOut'
+  readonly message: string
+}
+
+/** A device that is created, updated or refused. */
+export interface ImportedDevice extends ImportedThing {
+  readonly devEUI: string
+  readonly members: readonly string[]
+}
+
+/** The report of an import, or of a look. */
+export interface InventoryReport {
+  readonly dryRun: boolean
+  readonly createdCount: number
+  readonly updatedCount: number
+  readonly unchangedCount: number
+  readonly refusedCount: number
+  readonly missingCount: number
+  readonly removedCount: number
+  readonly applications: readonly (ImportedThing & { readonly networkServerApplicationID: string })[]
+  readonly deviceProfiles: readonly (ImportedThing & { readonly networkServerProfileID: string })[]
+  readonly devices: readonly ImportedDevice[]
+}
+
+/** How an organization is kept in step. */
+export interface InventoryStep {
+  readonly intervalSeconds: number
+  readonly lastRunAt: string | null
+  /** "" for a run without a fault. */
+  readonly lastCode: string
+  readonly lastMessage: string
+  readonly lastReport: InventoryReport | null
+}
+
+/** A network server whose inventory may be imported. */
+export interface Inventory {
+  readonly networkServer: string
+  readonly kind: string
+  readonly ofDeployment: boolean
+  readonly step: InventoryStep | null
+}
+
+/** The settings of an import. */
+export interface InventoryImport {
+  readonly createApplications: boolean
+  readonly profiles: ProfileMode
+  readonly ofDeployment: boolean
+}
+
+/** The inventories of an organization; a step that runs changes them. */
+export function useInventories(organizationID: string): UseQueryResult<Listed<Inventory>> {
+  return useQuery({
+    queryKey: [INVENTORIES_PATH, organizationID],
+    queryFn: () => request<Listed<Inventory>>('GET', INVENTORIES_PATH, { query: { organizationID } }),
+    refetchInterval: 15_000,
+  })
+}
+
+/** Imports, or with `dryRun` only looks. */
+export function importInventory(
+  networkServer: string,
+  organizationID: string,
+  { dryRun, settings }: { readonly dryRun: boolean; readonly settings: InventoryImport },
+): Promise<InventoryReport> {
+  const body = { organizationID, dryRun, inventoryImport: settings }
+  return request<InventoryReport>('POST', `${INVENTORIES_PATH}/${encodeURIComponent(networkServer)}/import`, { body })
+}
+
+/** Imports again and again, at the interval. */
+export function keepInStep(
+  networkServer: string,
+  organizationID: string,
+  inventoryStep: InventoryImport & { readonly intervalSeconds: number },
+): Promise<unknown> {
+  const body = { organizationID, inventoryStep }
+  return request('PUT', `${INVENTORIES_PATH}/${encodeURIComponent(networkServer)}/step`, { body })
+}
