@@ -75,8 +75,7 @@ test('each example agrees with its schema, and there is none without an operatio
   let count = 0
   for (const { operationId, parameters = [], requestBody, responses } of operations) {
     const media = [requestBody, responses['200']].flatMap((holder) => Object.values(holder?.content ?? {}))
-    const inPath = parameters.filter((one) => one.in === 'path')
-    for (const { schema, example } of [...media, ...inPath]) {
+    for (const { schema, example } of [...media, ...parameters]) {
       if (example === undefined) continue
       assert.equal(faultsOf(schema, example), '', `${operationId}: ${RECORD}`)
       count += 1

@@ -34,7 +34,14 @@ export function withExample(operation: Node): Node {
 
 function withValue(parameter: Node, values: Readonly<Record<string, string>>): Node {
   const name = String(parameter['name'])
-  return Object.hasOwn(values, name) ? { ...parameter, example: values[name] } : parameter
+  const value = Object.hasOwn(values, name) ? values[name] : undefined
+  return value === undefined ? parameter : { ...parameter, example: typedAs(parameter['schema'] as Node, value) }
+}
+
+/** The value as its schema has it: in a URL each value is a text. */
+function typedAs({ type }: Node, value: string): unknown {
+  if (type === 'boolean') return value === 'true'
+  return type === 'integer' || type === 'number' ? Number(value) : value
 }
 
 function withContent(holder: Node, example: ExampleContent | undefined): Node {
