@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import type { DiskFile } from '../ports/disk.ts'
 import { SimulatedDisk } from '../ports/simulated-disk.testing.ts'
 import { Accounts } from './accounts.ts'
-import { encodeBranches, readBranch } from './branch-entries.ts'
+import { encodeBranches, readBranch, readBranchPlaces } from './branch-entries.ts'
 import { HOLE, SegmentIndex } from './segment-index.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
@@ -35,6 +36,11 @@ async function fileOf(index: SegmentIndex) {
   return file
 }
 
+async function read(file: DiskFile, partition: number, branch: number) {
+  const places = await readBranchPlaces(file, BEFORE.length)
+  return places && readBranch(file, places, partition, branch)
+}
+
 test('whatever an index holds, the entries of each branch are read as they stand in the index', async () => {
   const branch = fc.oneof(fc.constantFrom(0, 1, 2 ** 31, 2 ** 32 - 1), fc.nat(0xffff_ffff))
   const entry = fc.record({ partition: fc.nat(1), branch, isHole: fc.boolean() })
@@ -51,7 +57,7 @@ test('whatever an index holds, the entries of each branch are read as they stand
             const isWanted = one.partition === partition && one.branch === wanted && !one.isHole
             return isWanted ? [{ offset, position: 100 * number, ownedAtMs: START_MS + number, account: 0 }] : []
           })
-          assert.deepEqual(await readBranch(file, BEFORE.length, partition, wanted), expected)
+          assert.deepEqual(await read(file, partition, wanted), expected)
         }
       }
     }),
@@ -65,7 +71,7 @@ test('damaged and missing bytes are told, and never read as other entries', asyn
     isHole: false,
   }))
   const file = await fileOf(indexOf(entries))
-  const whole = await readBranch(file, BEFORE.length, 1, 3)
+  const whole = await read(file, 1, 3)
   assert.equal(whole?.length, 4)
   const size = await file.size()
   let told = 0
@@ -73,14 +79,14 @@ test('damaged and missing bytes are told, and never read as other entries', asyn
     const byte = Buffer.alloc(1)
     await file.read([byte], at)
     await file.write([Buffer.from([byte[0]! ^ 0x41])], at)
-    const read = await readBranch(file, BEFORE.length, 1, 3)
-    if (read === undefined) told += 1
-    else assert.deepEqual(read, whole, `byte ${at}`)
+    const found = await read(file, 1, 3)
+    if (found === undefined) told += 1
+    else assert.deepEqual(found, whole, `byte ${at}`)
     await file.write([byte], at)
   }
   assert.ok(told >= 80, `${told}`)
   await file.truncate(size - 1)
-  assert.equal(await readBranch(file, BEFORE.length, 1, 4), undefined)
+  assert.equal(await read(file, 1, 4), undefined)
   await file.truncate(BEFORE.length)
-  assert.equal(await readBranch(file, BEFORE.length, 1, 3), undefined)
+  assert.equal(await read(file, 1, 3), undefined)
 })

@@ -63,16 +63,20 @@ export function encodeBranches(index: SegmentIndex): Buffer {
   return bytes
 }
 
+/** The places of the partitions in the part of an index's file, which never change. */
+export interface BranchPlaces {
+  /** Where the part begins in the file. */
+  readonly start: number
+  readonly createdAtMs: number
+  /** The table; some 2 KB for 64 partitions. */
+  readonly table: Buffer
+}
+
 /**
- * Reads the entries of the branch from an index's file whose part begins at `start`. Undefined: the
- * bytes are not whole. Rejects with the disk's error.
+ * Reads the places from an index's file whose part begins at `start`. Undefined: the bytes are not
+ * whole. Rejects with the disk's error.
  */
-export async function readBranch(
-  file: DiskFile,
-  start: number,
-  partition: number,
-  branch: number,
-): Promise<readonly BranchEntry[] | undefined> {
+export async function readBranchPlaces(file: DiskFile, start: number): Promise<BranchPlaces | undefined> {
   const head = await readPiece(file, start, HEAD_BYTES)
   const present = head?.readUInt32LE(4) ?? 0
   // A partition is a number of 16 bits.
@@ -80,7 +84,19 @@ export async function readBranch(
   const table = await readPiece(file, start + HEAD_BYTES, PLACE_BYTES * present)
   if (table === undefined) return undefined
   if (crc32(table, crc32(head.subarray(4))) !== head.readUInt32LE(0)) return undefined
-  const createdAtMs = head.readDoubleLE(8)
+  return { start, createdAtMs: head.readDoubleLE(8), table }
+}
+
+/**
+ * Reads the entries of the branch from the index's file of these places. Undefined: the bytes are
+ * not whole, or the file has other places by now. Rejects with the disk's error.
+ */
+export async function readBranch(
+  file: DiskFile,
+  { start, createdAtMs, table }: BranchPlaces,
+  partition: number,
+  branch: number,
+): Promise<readonly BranchEntry[] | undefined> {
   for (let place = 0; place < table.length; place += PLACE_BYTES) {
     if (table.readUInt32LE(place) !== partition) continue
     const branchesAt = start + table.readDoubleLE(place + 8)

@@ -10,8 +10,8 @@ import { KIND_MESSAGE, KIND_REMOVED, kindOf, placeOfRecord, readRemoved, topicNa
 import { scanRecords } from './scan-records.ts'
 import type { Pace, ScanOutcome } from './scan-records.ts'
 import type { SegmentFiles } from './segment-files.ts'
-import { readBranch } from './branch-entries.ts'
-import type { BranchEntry } from './branch-entries.ts'
+import { readBranch, readBranchPlaces } from './branch-entries.ts'
+import type { BranchEntry, BranchPlaces } from './branch-entries.ts'
 import { decodeIndex, encodeIndex, readBranchesAt, readIndexBytes } from './segment-index-file.ts'
 import type { StoredIndex } from './segment-index-file.ts'
 import { indexName, segmentName } from './segment-header.ts'
@@ -26,6 +26,9 @@ import { KnownTopics } from './topic-branch.ts'
 export const GREATEST_JUMP = 1_048_576
 /** The largest jump of offsets within a rewritten segment, which lacks the removed messages. */
 export const GREATEST_GAP = 2 ** 32 - 1
+
+/** Segments whose places are remembered, some 2 KB each. */
+const MAXIMUM_PLACES = 4_096
 
 export interface SegmentIndexesOptions {
   readonly disk: Disk
@@ -44,6 +47,8 @@ export class SegmentIndexes {
   /** Segments whose index is in memory; the first is the one used longest ago. */
   readonly #loaded = new Set<Segment>()
   readonly #loading = new Map<Segment, Promise<SegmentIndex>>()
+  /** In the order in which they were read. */
+  readonly #places = new Map<Segment, BranchPlaces>()
   #bytes = 0
 
   constructor(options: SegmentIndexesOptions) {
@@ -83,8 +88,8 @@ export class SegmentIndexes {
     try {
       const file = await disk.open(`${directory}/${indexName(segment.number)}`)
       try {
-        const start = await readBranchesAt(file, segment)
-        const entries = start === undefined ? undefined : await readBranch(file, start, partition, branch)
+        const places = await this.#placesOf(segment, file)
+        const entries = places && (await readBranch(file, places, partition, branch))
         return segment.isGone ? undefined : entries
       } finally {
         await file.close()
@@ -92,6 +97,24 @@ export class SegmentIndexes {
     } catch {
       return undefined
     }
+  }
+
+  /**
+   * Where the entries of each partition stand in the segment's file. Remembered, because a query
+   * for one device asks each segment, and each read of the disk takes its time.
+   */
+  async #placesOf(segment: Segment, file: DiskFile): Promise<BranchPlaces | undefined> {
+    const known = this.#places.get(segment)
+    if (known !== undefined) return known
+    const start = await readBranchesAt(file, segment)
+    const places = start === undefined ? undefined : await readBranchPlaces(file, start)
+    if (places === undefined || segment.isGone) return places
+    this.#places.set(segment, places)
+    for (const oldest of this.#places.keys()) {
+      if (this.#places.size <= MAXIMUM_PLACES) break
+      this.#places.delete(oldest)
+    }
+    return places
   }
 
   /**
@@ -122,6 +145,7 @@ export class SegmentIndexes {
     const { disk, directory, logger } = this.#options
     const { index } = segment
     if (index === undefined || segment.isGone) return
+    this.#places.delete(segment)
     this.#keep(segment, index)
     const path = `${directory}/${indexName(segment.number)}`
     try {
@@ -141,6 +165,7 @@ export class SegmentIndexes {
   forget(segment: Segment): void {
     if (this.#loaded.delete(segment)) this.#bytes -= segment.index?.bytes ?? 0
     segment.index = undefined
+    if (segment.isGone) this.#places.delete(segment)
   }
 
   async #load(segment: Segment): Promise<SegmentIndex> {
