@@ -457,6 +457,7 @@ test('a user without the right to administer is not offered administration', asy
     'Live',
     'Devices',
     'Why no data?',
+    'Device library',
   ])
   assert.equal(await page.getByRole('button', { name: 'New device' }).count(), 0)
   await page.getByRole('link', { name: 'climate-pump-house-1' }).click()

@@ -96,7 +96,8 @@ export class SchemaReader {
   }
 
   #exampleList(whole: Schema, depth: number): unknown[] {
-    if (depth > MAXIMUM_DEPTH) return []
+    // Its items would be too deep to have their members.
+    if (depth >= MAXIMUM_DEPTH) return []
     const one = this.example(asSchema(whole['items']), depth + 1)
     return Array.from({ length: Math.max(1, Number(whole['minItems'] ?? 0)) }, () => one)
   }
