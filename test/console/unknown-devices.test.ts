@@ -103,8 +103,10 @@ test('a rule is made and deleted with the keyboard alone, and registers a device
   await page.goto('/unknown-devices')
   await page.getByRole('button', { name: /Delete the rule devices with profile/ }).focus()
   await page.keyboard.press('Enter')
-  await page.getByRole('dialog').waitFor()
+  // The dialog takes the focus a moment after it is there.
+  await dialog.locator(':focus').waitFor()
   await page.keyboard.press('Tab')
+  await dialog.getByRole('button', { name: 'Delete' }).and(page.locator(':focus')).waitFor()
   await page.keyboard.press('Enter')
   await page.getByText('No rule', { exact: true }).waitFor()
   window.assertQuiet()
