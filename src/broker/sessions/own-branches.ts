@@ -6,10 +6,16 @@
 import type { Branches, Reach } from '../ports/policy.ts'
 import { TopicTrie } from './topic-trie.ts'
 
+/** The last answer: a message is asked about once for each of its readers, one after the other. */
+const last = { topicName: '', branch: '' }
+
 /** The first two levels of a Topic Name: they decide the partition and the owner. */
 export function branchOf(topicName: string): string {
+  if (topicName === last.topicName) return last.branch
   const end = topicName.indexOf('/', topicName.indexOf('/') + 1)
-  return topicName.includes('/') && end !== -1 ? topicName.slice(0, end) : topicName
+  last.branch = topicName.includes('/') && end !== -1 ? topicName.slice(0, end) : topicName
+  last.topicName = topicName
+  return last.branch
 }
 
 /** Whether the Topic Name is in one of the branches. Without branches there is no limit. */
