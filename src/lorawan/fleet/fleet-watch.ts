@@ -5,9 +5,9 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Publisher } from '../../broker/ports/consumer.ts'
-import type { Clock, SteadyMs } from '../../clock.ts'
-import { later } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
+import { PeriodicLook } from '../../periodic-look.ts'
 import type { Presence } from '../commands/command-waits.ts'
 import { eventTopic } from '../topics.ts'
 import { judge } from './lateness.ts'
@@ -82,38 +82,33 @@ export class FleetWatch<Device extends WatchedDevice, Changed extends UntoldChan
   readonly #listensFromMs: number
   /** By organization: when its network server was seen to be away last, ms since 1970. */
   readonly #awayAtMs = new Map<string, number>()
-  #nextLook: SteadyMs
-  #looking: Promise<void> | undefined = undefined
-  #isClosed = false
+  readonly #periodic: PeriodicLook
 
   constructor(options: FleetWatchOptions<Device, Changed>) {
     this.#options = options
     this.#listensFromMs = options.clock.now()
-    this.#nextLook = options.clock.steady()
+    const { clock, log } = options
+    this.#periodic = new PeriodicLook({
+      look: () => this.#look(),
+      intervalMs: LOOK_MS,
+      clock,
+      failed: (error) => log.error({ error }, 'fleet.look_failed'),
+    })
   }
 
   /** To be called once a second. */
   tick(): void {
-    const now = this.#options.clock.steady()
-    if (this.#isClosed || this.#looking !== undefined || now < this.#nextLook) return
-    this.#nextLook = later(now, LOOK_MS)
-    void this.look()
+    this.#periodic.tick()
   }
 
   /** Looks at the devices that are due, and tells of changes. A failure is logged. */
   look(): Promise<void> {
-    this.#looking ??= this.#look()
-      .catch((error: unknown) => this.#options.log.error({ error }, 'fleet.look_failed'))
-      .finally(() => {
-        this.#looking = undefined
-      })
-    return this.#looking
+    return this.#periodic.look()
   }
 
   /** Ends the watch, after a look that is under way. Changes that nobody was told of stay noted. */
   async close(): Promise<void> {
-    this.#isClosed = true
-    await this.#looking
+    await this.#periodic.close()
   }
 
   async #look(): Promise<void> {
@@ -124,7 +119,7 @@ export class FleetWatch<Device extends WatchedDevice, Changed extends UntoldChan
 
   /** Repeats the work while it finds as many devices as it asks for. */
   async #inTurns(work: () => Promise<number>): Promise<void> {
-    for (let looks = 0; looks < MAXIMUM_LOOKS && !this.#isClosed; looks += 1) {
+    for (let looks = 0; looks < MAXIMUM_LOOKS && !this.#periodic.isClosed; looks += 1) {
       if ((await work()) < LOOK_DEVICES) return
       await nextTurn()
     }

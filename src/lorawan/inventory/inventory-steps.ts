@@ -2,9 +2,9 @@
  * Keeps organizations in step with the inventories of their network servers, at the interval that
  * each of them wishes. One process of the deployment does it.
  */
-import type { Clock, SteadyMs } from '../../clock.ts'
-import { later } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
+import { PeriodicLook } from '../../periodic-look.ts'
 import type { ImportReport, ImportSettings } from './import-settings.ts'
 
 /** The outcome of the last run. */
@@ -51,31 +51,27 @@ export class InventorySteps {
   readonly #options: InventoryStepsOptions
   /** By organization. */
   readonly #running = new Map<string, Promise<void>>()
-  #nextLook: SteadyMs
-  #looking: Promise<void> | undefined
-  #isClosed = false
+  readonly #periodic: PeriodicLook
 
   constructor(options: InventoryStepsOptions) {
     this.#options = options
-    this.#nextLook = options.clock.steady()
+    const { clock, log } = options
+    this.#periodic = new PeriodicLook({
+      look: () => this.#look(),
+      intervalMs: LOOK_MS,
+      clock,
+      failed: (error) => log.error({ error }, 'inventory.look_failed'),
+    })
   }
 
   /** To be called once a second. */
   tick(): void {
-    const now = this.#options.clock.steady()
-    if (this.#isClosed || this.#looking !== undefined || now < this.#nextLook) return
-    this.#nextLook = later(now, LOOK_MS)
-    void this.look()
+    this.#periodic.tick()
   }
 
   /** Begins the runs that are due, and waits for none of them. A failure is logged. */
   look(): Promise<void> {
-    this.#looking ??= this.#look()
-      .catch((error: unknown) => this.#options.log.error({ error }, 'inventory.look_failed'))
-      .finally(() => {
-        this.#looking = undefined
-      })
-    return this.#looking
+    return this.#periodic.look()
   }
 
   /** Resolves when the runs under way have ended. */
@@ -85,8 +81,7 @@ export class InventorySteps {
 
   /** Begins no more runs, and waits for those under way. */
   async close(): Promise<void> {
-    this.#isClosed = true
-    await this.#looking
+    await this.#periodic.close()
     await this.settled()
   }
 
@@ -99,7 +94,7 @@ export class InventorySteps {
       // The one that waits longest comes first.
       .toSorted((one, other) => (one.last?.ranAtMs ?? 0) - (other.last?.ranAtMs ?? 0))
     for (const step of due) {
-      if (this.#isClosed || this.#running.size >= MAXIMUM_RUNS) return
+      if (this.#periodic.isClosed || this.#running.size >= MAXIMUM_RUNS) return
       if (!this.#running.has(step.organizationId)) this.#begin(step)
     }
   }
