@@ -1,7 +1,8 @@
 /**
- * `node bench/uplinks.ts [--rounds 3] [--pairs 15] [--seconds 1]`: the delay of uplinks without a
- * codec while 2,000 uplinks a second of other applications go through scripts. docs/performance.md
- * explains the measurement.
+ * `node bench/uplinks.ts [--rounds 3] [--pairs 15] [--seconds 1] [--plain 2000] [--decoded 2000]`:
+ * the delay of uplinks without a codec while uplinks of other applications go through scripts, so
+ * many a second of each, and the CPU time of an uplink with a script. docs/performance.md explains
+ * the measurement.
  */
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -13,8 +14,6 @@ import type { UplinkPhase, UplinkResult } from './load/codec-job.ts'
 import type { Percentiles } from './load/latency-histogram.ts'
 import { median } from './statistics.ts'
 
-const PLAIN_PER_SECOND = 2_000
-const DECODED_PER_SECOND = 2_000
 const WARM_UP_MS = 4_000
 
 const { values } = parseArgs({
@@ -22,8 +21,12 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     pairs: { type: 'string', default: '15' },
     seconds: { type: 'string', default: '1' },
+    plain: { type: 'string', default: '2000' },
+    decoded: { type: 'string', default: '2000' },
   },
 })
+const plainPerSecond = Number(values.plain)
+const decodedPerSecond = Number(values.decoded)
 const service = await prepareCodecService()
 const without: UplinkPhase[] = []
 const withScripts: UplinkPhase[] = []
@@ -41,6 +44,7 @@ console.log(`Medians of ${without.length} phases each:`)
 console.log(`  without scripts: ${medians(without)}`)
 console.log(`  with scripts:    ${medians(withScripts)}`)
 const growth = without.map(({ plain }, index) => (withScripts[index] as UplinkPhase).plain.p99 - plain.p99)
+console.log(`  an uplink with a script costs ${costs()} of CPU more than none`)
 console.log(`  p99 of the other traffic grows by ${median(growth).toFixed(2)} ms (median of the pairs)`)
 
 function run({ deployment, run: runJob }: CodecService): Promise<UplinkResult> {
@@ -56,9 +60,9 @@ function run({ deployment, run: runJob }: CodecService): Promise<UplinkResult> {
     networkServer: { credentials: deployment.networkServer },
     receivers,
     plainTopicNames: plain.map(topicName),
-    plainPerSecond: PLAIN_PER_SECOND,
+    plainPerSecond,
     decodedTopicNames: decoded.map(topicName),
-    decodedPerSecond: DECODED_PER_SECOND,
+    decodedPerSecond,
     warmUpMs: WARM_UP_MS,
     pairs: Number(values.pairs),
     phaseMs: Number(values.seconds) * 1000,
@@ -90,6 +94,19 @@ function medians(phases: readonly UplinkPhase[]): string {
     ? `; by scripts ${percentiles('decoded')}`
     : ''
   return `other traffic ${percentiles('plain')}${scripts}; ${cpu.toFixed(0)} % of a core, main thread ${mainThread.toFixed(0)} %`
+}
+
+/** In all, and its part in the main thread; medians of the pairs. */
+function costs(): string {
+  return `${costOf(({ cpuNs }) => cpuNs)} (main thread ${costOf(({ mainThreadCpuNs }) => mainThreadCpuNs)})`
+}
+
+function costOf(time: (phase: UplinkPhase) => number): string {
+  const pairs = without.map((before, index) => {
+    const phase = withScripts[index] as UplinkPhase
+    return (time(phase) / phase.seconds - time(before) / before.seconds) / (phase.decodedUplinks / phase.seconds)
+  })
+  return `${(median(pairs) / 1000).toFixed(1)} µs`
 }
 
 function share({ cpuNs, mainThreadCpuNs, seconds }: UplinkPhase): string {

@@ -3,6 +3,7 @@ import type { SteadyMs } from '../../clock.ts'
 import { silentLogger } from '../../logger.ts'
 import { Codecs } from './codecs.ts'
 import type { CodecsOptions } from './codecs.ts'
+import { GATHER_MS } from './script-limits.ts'
 
 /**
  * Codecs that the test must close. No process is killed, however slow the machine is. Each
@@ -11,8 +12,13 @@ import type { CodecsOptions } from './codecs.ts'
 export function openTestCodecs(options: Partial<CodecsOptions> = {}): Codecs {
   return new Codecs({
     organizationOf: async (applicationId) => `organization of ${applicationId}`,
-    clock: { steady: () => 0 as SteadyMs, after: () => () => {} },
+    clock: { steady: () => 0 as SteadyMs, after: soonOrNever },
     log: silentLogger,
     ...options,
   })
+}
+
+function soonOrNever(ms: number, run: () => void): () => void {
+  const soon = ms <= GATHER_MS ? setImmediate(run) : undefined
+  return () => clearImmediate(soon)
 }

@@ -34,6 +34,8 @@ interface CodecRequest {
    * not hold back the script in use.
    */
   readonly isTrial?: boolean
+  /** True for an event on its way: its run may wait some ms for others, which costs less. */
+  readonly mayGather?: boolean
 }
 
 /** Bytes to be decoded. */
@@ -210,7 +212,7 @@ export class Codecs {
   }
 
   async #run(operation: ScriptOperation, request: CodecRequest, guestInput: GuestInput): Promise<ScriptRun> {
-    const { applicationId, profile, script, isTrial = false } = request
+    const { applicationId, profile, script, isTrial = false, mayGather = false } = request
     if (script.trim() === '') return unrun('script_missing', 'the application has no script for this')
     if (script.length > MAXIMUM_SCRIPT_LENGTH) {
       const text = `the script has ${script.length} characters, more than ${MAXIMUM_SCRIPT_LENGTH}`
@@ -226,7 +228,7 @@ export class Codecs {
       profile?.organizationId ?? (await this.#organizationOf(applicationId)) ?? `of application ${applicationId}`
     const kind = operation === 'decodeUplink' ? 'decoder' : 'encoder'
     const key = `${profile?.id ?? applicationId} ${kind}${isTrial ? ' trial' : ''}`
-    return this.#pool.run({ organizationId, key, script, call: { operation, input } })
+    return this.#pool.run({ organizationId, key, script, call: { operation, input }, mayGather })
   }
 }
 

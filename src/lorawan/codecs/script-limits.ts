@@ -35,6 +35,12 @@ export const MAXIMUM_TOGETHER = 32
 export const TOGETHER_MS = 5
 
 /**
+ * The time after a message to a process in which further jobs gather for the next message. An
+ * uplink's reception takes the network server a hundred times as long.
+ */
+export const GATHER_MS = 4
+
+/**
  * Jobs of several organizations that go together although another process is idle. Two messages
  * for them would cost more time than they save.
  */

@@ -7,7 +7,7 @@ import { systemClock } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { silentLogger } from '../../logger.ts'
 import { callOf } from './sandbox.testing.ts'
-import { HARD_TIME_MS, MAXIMUM_WAITING_KIB_PER_APPLICATION, PROCESS_START_MS } from './script-limits.ts'
+import { GATHER_MS, HARD_TIME_MS, MAXIMUM_WAITING_KIB_PER_APPLICATION, PROCESS_START_MS } from './script-limits.ts'
 import { ScriptPool } from './script-pool.ts'
 import type { PoolClock, ScriptRun } from './script-pool.ts'
 
@@ -221,6 +221,7 @@ describe('the pool of scripts', () => {
     clock.advance(HARD_TIME_MS)
     // Each runs alone now, and only the stuck one is held back.
     assert.equal(await runs[0], '1')
+    await clock.awaited(HARD_TIME_MS)
     clock.advance(HARD_TIME_MS)
     assert.deepEqual(await Promise.all(runs), ['1', 'time_exceeded', '3', '4'])
     assert.deepEqual(
@@ -267,6 +268,26 @@ describe('the pool of scripts', () => {
     assert.equal(await fewest(), 2, 'one of them is not known')
     await makeQuick(ours, ['q'])
     assert.equal(await fewest(), 1)
+  })
+
+  it('lets uplinks gather behind a message, and hands a job that does not gather out with them at once', async () => {
+    const clock = new StandingClock()
+    const ours = pool(2, clock)
+    await ours.run(job('o', QUICK))
+    const before = clock.messages
+    const uplink = (fPort: number): Promise<ScriptRun> => ours.run({ ...job('o', QUICK, fPort), mayGather: true })
+    const first = [uplink(1), uplink(2)]
+    await new Promise((resolve) => setImmediate(resolve))
+    const second = uplink(3)
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(clock.messages - before, 0)
+    clock.advance(GATHER_MS)
+    assert.deepEqual((await Promise.all([...first, second])).map(summary), ['1', '2', '3'])
+    assert.equal(clock.messages - before, 1)
+    const waiting = uplink(4)
+    assert.equal(summary(await ours.run(job('o', QUICK, 5))), '5')
+    assert.equal(summary(await waiting), '4')
+    assert.equal(clock.messages - before, 2)
   })
 
   it('runs what came in one message with a long run elsewhere, while that run goes on', async () => {

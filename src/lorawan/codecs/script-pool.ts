@@ -14,6 +14,7 @@ import type { Logger } from '../../logger.ts'
 import { CodecTime } from './codec-time.ts'
 import { FairQueue } from './fair-queue.ts'
 import type { TakenJob } from './fair-queue.ts'
+import { Gathering } from './gathering.ts'
 import { LoadedScripts } from './loaded-scripts.ts'
 import { Quarantine } from './quarantine.ts'
 import type { ScriptCall } from './sandbox.ts'
@@ -43,6 +44,8 @@ export interface ScriptJob {
   readonly key: string
   readonly script: string
   readonly call: ScriptCall
+  /** True for a job that may wait some ms for others, so that they go to a process together. */
+  readonly mayGather?: boolean
 }
 
 /** The outcome of a job, and how long the process was busy with it. */
@@ -116,8 +119,10 @@ export class ScriptPool {
     maximum: MAXIMUM_KNOWN_SCRIPT_LENGTH,
     sizeOf: ({ text }) => text.length,
   })
+  readonly #gathering: Gathering
+  /** Whether a job may be among those that wait that does not gather, or has waited already. */
+  #isUrgent = false
   #isStarting = false
-  #isDispatching = false
   #isClosed = false
 
   constructor({ workers, clock, log, msPerSecondOf = () => Infinity }: ScriptPoolOptions) {
@@ -134,6 +139,7 @@ export class ScriptPool {
       runningPerOrganization: Math.max(1, workers - 1),
     }
     this.#queue = new FairQueue(limits, (organizationId) => this.#time.isSlow(organizationId))
+    this.#gathering = new Gathering(clock, () => this.#dispatch())
   }
 
   /** The processor time that each organization's scripts take. */
@@ -155,13 +161,15 @@ export class ScriptPool {
         scriptFault('codec_busy', 'too many payloads wait for scripts: of this application, its organization, or all'),
       )
     }
-    this.#dispatchSoon()
+    this.#isUrgent ||= job.mayGather !== true
+    this.#gathering.wants(this.#isUrgent || this.#queue.size >= MAXIMUM_TOGETHER)
     return promise
   }
 
   /** Ends all processes. Waiting and running jobs fail as `shutting_down`. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#gathering.close()
     this.#failWaiting('shutting_down', 'the service is shutting down')
     for (const one of this.#processes) {
       this.#end(one, scriptFault('shutting_down', 'the service is shutting down'))
@@ -194,16 +202,6 @@ export class ScriptPool {
     return script
   }
 
-  /** Jobs that come in one turn of the event loop go out together. */
-  #dispatchSoon(): void {
-    if (this.#isDispatching) return
-    this.#isDispatching = true
-    setImmediate(() => {
-      this.#isDispatching = false
-      if (!this.#isClosed) this.#dispatch()
-    })
-  }
-
   #dispatch(): void {
     const maximumOfSlow = this.#maximumOfSlow()
     for (;;) {
@@ -216,6 +214,7 @@ export class ScriptPool {
       const one = idle.find(({ scripts }) => scripts.has(next.job.digest)) ?? first
       this.#hand(one, [next, ...this.#together(next, one, idle.length)])
     }
+    this.#isUrgent &&= this.#queue.size > 0
     this.counters.waiting = this.#queue.size
     if (this.#isStarting || this.#processes.size >= this.#maximum) return
     if (this.#queue.hasNext(Math.max(1, this.#maximum - 1))) this.#start()
@@ -337,6 +336,7 @@ export class ScriptPool {
       return { slot, script: isNew ? script : undefined, call, dropped }
     })
     one.helper.send({ jobs })
+    this.#gathering.handed()
   }
 
   #finished(one: ScriptProcess, { results }: ResultsMessage): void {
@@ -347,7 +347,7 @@ export class ScriptPool {
     one.taken = []
     this.#putBack(taken.slice(results.length))
     this.#settleAll(one, taken, results)
-    this.#dispatch()
+    if (this.#queue.size > 0) this.#gathering.wants(this.#isUrgent || this.#queue.size >= FEW_TOGETHER)
   }
 
   /** One of the jobs takes long. The results before it count, and the jobs behind it wait again. */
@@ -376,6 +376,7 @@ export class ScriptPool {
 
   #putBack(jobs: readonly TakenJob<WaitingJob>[]): void {
     for (const job of jobs.toReversed()) this.#queue.putBack(job)
+    this.#isUrgent ||= jobs.length > 0
   }
 
   #settle(taken: TakenJob<WaitingJob>, outcome: ScriptOutcome, durationMs: number): void {

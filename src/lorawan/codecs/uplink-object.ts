@@ -50,17 +50,27 @@ interface EventText {
  */
 export async function addObject(
   payload: Buffer,
-  { receivedAtMs, ...codec }: UplinkCodec,
+  { applicationId, codec, script, variables, profile, receivedAtMs }: UplinkCodec,
   codecs: Pick<Codecs, 'decodeUplink'>,
 ): Promise<UplinkWithObject> {
-  const event = codec.codec === '' ? undefined : eventTextOf(payload)
+  const event = codec === '' ? undefined : eventTextOf(payload)
   if (event === undefined || !lacksObject(event)) return { payload, error: undefined }
   const { data, fPort } = event.values
-  if (codec.profile?.decodesPort?.(Number(fPort)) === false) return { payload, error: undefined }
+  if (profile?.decodesPort?.(Number(fPort)) === false) return { payload, error: undefined }
   const bytes = typeof data === 'string' ? bytesOf(data) : undefined
   if (bytes === undefined) return { payload, error: errorEvent(event, 'data: is not base64') }
   const recvTimeMs = receptionOf(event) ?? receivedAtMs
-  const decoded = await codecs.decodeUplink({ ...codec, fPort: Number(fPort), bytes, recvTimeMs })
+  const decoded = await codecs.decodeUplink({
+    applicationId,
+    codec,
+    script,
+    variables,
+    profile,
+    fPort: Number(fPort),
+    bytes,
+    recvTimeMs,
+    mayGather: true,
+  })
   if (decoded.ok) return { payload: withObject(event, decoded), error: undefined }
   const place = decoded.line === undefined ? '' : ` (line ${decoded.line})`
   return { payload, error: errorEvent(event, `${decoded.message}${place}`) }
