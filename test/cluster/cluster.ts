@@ -15,6 +15,8 @@ import { startStandby } from '../postgresql/standby.ts'
 import type { BackingServer } from '../network-servers/backing-servers.ts'
 import { findPostgreSql } from '../network-servers/programs.ts'
 import { ClusterNode } from './cluster-node.ts'
+import { untilReplicated } from './replicas.ts'
+import type { LastSequences, Replication } from './replicas.ts'
 import { until } from './until.ts'
 
 /** The name of a stream of messages; the servers elect a leader for each stream. */
@@ -25,12 +27,13 @@ const ELECTION_MS = 30_000
 
 /** The part of the answer of a server's monitoring that is read here. */
 interface ServerStreams {
-  readonly account_details?: readonly {
-    readonly stream_detail?: readonly {
-      readonly name: string
-      readonly state: { readonly messages: number; readonly first_seq: number; readonly last_seq: number }
-    }[]
-  }[]
+  readonly account_details?: readonly { readonly stream_detail?: readonly ServerStream[] }[]
+}
+
+/** A stream as one server has it. */
+interface ServerStream {
+  readonly name: string
+  readonly state: { readonly messages: number; readonly first_seq: number; readonly last_seq: number }
 }
 
 /** The reason for which no cluster can be started on this machine; undefined: it can. */
@@ -170,29 +173,44 @@ export class Cluster {
     this.#standby = undefined
   }
 
-  /** True when each server of NATS has all of each stream. */
-  async isReplicated(): Promise<boolean> {
+  /** Waits until each server of NATS has all that the streams have now. */
+  replicated(longestMs: number): Promise<Replication> {
+    return untilReplicated({ streams: () => this.#streams(), servers: () => this.#replicas() }, longestMs)
+  }
+
+  async #streams(): Promise<LastSequences> {
     const connection = await this.servers.connect()
     try {
       const manager = await jetstreamManager(connection)
-      for await (const { cluster } of manager.streams.list()) {
-        const replicas = cluster?.replicas ?? []
-        if (cluster?.leader === undefined || replicas.length !== this.servers.names.length - 1) return false
-        if (replicas.some(({ current, offline }) => !current || offline)) return false
+      const streams = new Map<string, number>()
+      for await (const { config, cluster, state } of manager.streams.list()) {
+        if (cluster?.leader === undefined) throw new Error(`${config.name} has no leader`)
+        streams.set(config.name, state.last_seq)
       }
-      return true
+      return streams
     } finally {
       await connection.close()
     }
+  }
+
+  /** By the name of a server: its streams as it has them itself. */
+  async #replicas(): Promise<ReadonlyMap<string, LastSequences>> {
+    const { names, monitors } = this.servers
+    return new Map(
+      await Promise.all(
+        monitors.map(async (monitor, number): Promise<[string, LastSequences]> => {
+          const streams = await streamsOf(monitor)
+          return [names[number] as string, new Map(streams.map(({ name, state }) => [name, state.last_seq]))]
+        }),
+      ),
+    )
   }
 
   /** Messages that a server of NATS lacks in the middle of a log, in words. */
   async holes(): Promise<string[]> {
     const found: string[] = []
     for (const [number, monitor] of this.servers.monitors.entries()) {
-      const answer = await fetch(`${monitor}/jsz?accounts=true&streams=true`)
-      const { account_details: accounts = [] } = (await answer.json()) as ServerStreams
-      for (const { name, state } of accounts.flatMap((account) => account.stream_detail ?? [])) {
+      for (const { name, state } of await streamsOf(monitor)) {
         const { messages, first_seq: first, last_seq: last } = state
         const missing = messages === 0 ? 0 : last - first + 1 - messages
         if (LOG_STREAM.test(name) && missing !== 0) {
@@ -222,6 +240,13 @@ export class Cluster {
     await this.database.close()
     await rm(this.#folder, { recursive: true, force: true })
   }
+}
+
+/** All streams of a server, by its monitoring. */
+async function streamsOf(monitor: string): Promise<readonly ServerStream[]> {
+  const answer = await fetch(`${monitor}/jsz?accounts=true&streams=true`)
+  const { account_details: accounts = [] } = (await answer.json()) as ServerStreams
+  return accounts.flatMap((account) => account.stream_detail ?? [])
 }
 
 function portsOf(urls: readonly string[]): number[] {

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Cluster } from '../cluster.ts'
 import type { Scenario, Stage } from '../scenario.ts'
 import { SmallDisk } from '../small-disk.ts'
 import { until } from '../until.ts'
@@ -71,12 +70,6 @@ async function onDisks(stage: Stage, work: (disks: Disks) => Promise<void>): Pro
   }
 }
 
-/** Resolves with the time (ms) until each server has all of each stream, or with Infinity. */
-function untilWhole(cluster: Cluster): Promise<number> {
-  // While servers elect a leader, they may not answer.
-  return until(() => cluster.isReplicated().catch(() => false), LONGEST_MS)
-}
-
 /** Ends the server in order for the work. Resolves when all servers have everything again. */
 async function whileEnded({ cluster }: Stage, name: string, work: () => void): Promise<void> {
   await cluster.stopServer(name)
@@ -86,7 +79,8 @@ async function whileEnded({ cluster }: Stage, name: string, work: () => void): P
     cluster.startServer(name)
   }
   await cluster.servers.ready()
-  if ((await untilWhole(cluster)) === Infinity) throw new Error(`${name} stays behind`)
+  const { lacking } = await cluster.replicated(LONGEST_MS)
+  if (lacking.length > 0) throw new Error(`a server stays behind after the end of ${name}: ${lacking.join(', ')}`)
 }
 
 async function cutPower(stage: Stage): Promise<void> {
@@ -102,7 +96,7 @@ async function cutPower(stage: Stage): Promise<void> {
     disks.get(name)?.remount()
     cluster.startServer(name)
     await cluster.servers.ready()
-    stage.bar('until it had all streams again', await untilWhole(cluster), LONGEST_MS)
+    stage.bar('until it had all streams again', (await cluster.replicated(LONGEST_MS)).tookMs, LONGEST_MS)
     await load.acknowledges(BEFORE, LONGEST_MS)
     for (const disk of disks.values()) disk.cutPower()
     // No node may know from its memory what the disks have lost.
@@ -145,7 +139,7 @@ async function fillDisks(stage: Stage): Promise<void> {
     const backMs = await load.acknowledges(BEFORE, LONGEST_MS)
     stage.bar('until messages were acknowledged again', backMs, 30_000)
     await cluster.servers.ready()
-    stage.bar('until all servers had all streams', await untilWhole(cluster), LONGEST_MS)
+    stage.bar('until all servers had all streams', (await cluster.replicated(LONGEST_MS)).tookMs, LONGEST_MS)
     await noHoles(stage)
   })
 }

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../../support/wire-client.ts'
 import type { Scenario, Stage } from '../scenario.ts'
-import { until } from '../until.ts'
 import { eventIdOf, publishFully, readMessages } from '../wire-steps.ts'
 
 const LONGEST_MS = 60_000
@@ -102,8 +101,8 @@ async function emptyDisk(stage: Stage): Promise<void> {
   await load.acknowledges(BEFORE, LONGEST_MS)
   cluster.startServer(name)
   await cluster.servers.ready()
-  const isWhole = await until(() => cluster.isReplicated(), LONGEST_MS)
-  stage.bar('until the empty server had all streams again', isWhole, LONGEST_MS)
+  const { tookMs } = await cluster.replicated(LONGEST_MS)
+  stage.bar('until the empty server had all streams again', tookMs, LONGEST_MS)
   // Another server's loss now leaves a quorum only if the empty one has what it lacked.
   const other = cluster.servers.names.find((one) => one !== name) as string
   await cluster.killServer(other)
