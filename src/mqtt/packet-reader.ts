@@ -84,6 +84,12 @@ export class PacketReader<R extends Role = Role> {
     return this.#chunk.length - this.#position + this.#queuedBytes + this.#assembledBytes
   }
 
+  /** The first of these bytes in order, in at most so many pieces and two. Only to be read. */
+  firstBuffered(maximumPieces: number): readonly Buffer[] {
+    const assembled = this.#assembly.subarray(0, this.#assembledBytes)
+    return [assembled, this.#chunk.subarray(this.#position), ...this.#queue.slice(0, maximumPieces)]
+  }
+
   /**
    * Takes over the chunk without a copy: the caller must not write into it any more. After an error
    * the chunk is dropped.

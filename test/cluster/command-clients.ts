@@ -106,11 +106,15 @@ export class NetworkServer extends RovingClient {
   readonly #account: CommandAccount
   readonly #subscribed = Promise.withResolvers<undefined>()
   /**
-   * The pings of this connection that have no answer, each with the command that was acknowledged
-   * just before it, if there was one. A node handles packets in their order: when it answers the
-   * ping, it has got the acknowledgement.
+   * The pings of this connection that have no answer, each with the commands that it stands for:
+   * they were acknowledged before it. A node handles packets in their order. So when it answers the
+   * ping, it has got the acknowledgements. A ping behind a SUBSCRIBE without an answer stands for
+   * none: where the SUBSCRIBE takes long, a node answers the ping before.
    */
-  #pings: (CommandKey | undefined)[] = []
+  #pings: (readonly CommandKey[])[] = []
+  /** The commands that were acknowledged behind a SUBSCRIBE without an answer. */
+  #unproven: CommandKey[] = []
+  #isSubscribed = false
 
   constructor(options: RovingOptions & { readonly account: CommandAccount }) {
     super(options)
@@ -122,25 +126,29 @@ export class NetworkServer extends RovingClient {
   }
 
   protected override connected(): void {
+    this.#isSubscribed = false
     const packet = this.wire?.subscribePacket(COMMAND_FILTER, 1)
     if (packet !== undefined) this.send(packet)
   }
 
   protected override disconnected(): void {
     this.#pings = []
+    this.#unproven = []
     this.#account.disconnected()
   }
 
   protected override pinged(): void {
-    this.#pings.push(undefined)
+    this.#pings.push([])
   }
 
   protected override took(packet: Packet): void {
-    if (packet.cmd === 'suback') this.#subscribed.resolve(undefined)
-    if (packet.cmd === 'pingresp') {
-      const confirmed = this.#pings.shift()
-      if (confirmed !== undefined) this.#account.confirmed(confirmed)
+    if (packet.cmd === 'suback') {
+      this.#subscribed.resolve(undefined)
+      this.#isSubscribed = true
+      this.send({ cmd: 'pingreq' })
+      this.#pings.push(this.#unproven.splice(0))
     }
+    if (packet.cmd === 'pingresp') for (const key of this.#pings.shift() ?? []) this.#account.confirmed(key)
     if (packet.cmd !== 'publish') return
     const [, , , devEui = ''] = packet.topic.split('/')
     const { data } = JSON.parse(packet.payload.toString()) as { readonly data: string }
@@ -155,7 +163,8 @@ export class NetworkServer extends RovingClient {
       if (wire === undefined || this.wire !== wire) return
       this.#account.taken(devEui)
       wire.send({ cmd: 'puback', messageId }, { cmd: 'pingreq' })
-      this.#pings.push(key)
+      this.#pings.push(this.#isSubscribed ? [key] : [])
+      if (!this.#isSubscribed) this.#unproven.push(key)
       this.watch?.(devEui, 'acknowledged')
     }, LOOKS_MS)
   }

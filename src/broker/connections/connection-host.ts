@@ -35,6 +35,8 @@ export interface ConnectionHost<Connection> {
   wake(session: Session): void
   /** Calls `unthrottle` of the connection with the next tick. */
   throttle(connection: Connection): void
+  /** Calls `answerPings` of the connection with each tick, until it returns false. */
+  heldUp(connection: Connection): void
   createBackPressure(link: WaitingLink): BackPressure
   createUnacknowledgedPublishes(link: PublisherLink): UnacknowledgedPublishes
   /** Counts and keeps the refusal of a CONNECT. */

@@ -6,6 +6,7 @@
 import type { SteadyMs } from '../../clock.ts'
 import { PacketReader } from '../../mqtt/packet-reader.ts'
 import type { ClientPacket, ProtocolVersion } from '../../mqtt/packet.ts'
+import { countWaitingPings } from '../../mqtt/waiting-pings.ts'
 import { SLICE_MS } from '../delivery/turn-shares.ts'
 import type { TurnJob } from '../delivery/turn-shares.ts'
 import type { Transport } from '../ports/transport.ts'
@@ -25,9 +26,27 @@ const MAXIMUM_WAITING_BYTES = 65_536
  */
 const PACKETS_PER_LOOK = 8
 
+/**
+ * Ticks, of about a second, for which a PINGREQ waits in its place behind a packet that is being
+ * judged. Then it is answered [MQTT-3.12.4-1]: without a quorum of its servers the log answers a
+ * SUBSCRIBE after half a minute, and the client would take the connection for a broken one. Clients
+ * wait for PINGRESP for 5 s or longer, or for their Keep Alive.
+ */
+const PING_WAITS_TICKS = 4
+/**
+ * Packets among which a PINGREQ is looked for with each tick, and chunks that these may be in.
+ * Without a bound, thousands of connections that have sent single bytes would make the broker go
+ * through all of them every second.
+ */
+const PACKETS_LOOKED_AHEAD = 256
+
 /** The connection whose bytes are read. */
 export interface InputOwner {
   readonly isClosed: boolean
+  /** False before CONNACK. */
+  readonly isConnected: boolean
+  /** 0: no bound. Known once the connection is connected. */
+  readonly keepAliveSeconds: number
   /** True: the client does not read, so nothing is read of it. */
   readonly congested: boolean
   /** True: the connection ends once everything that was read is handled. */
@@ -38,6 +57,10 @@ export interface InputOwner {
   failed(error: unknown): void
   /** A bound per second is reached: calls `unthrottle` with the next tick. */
   throttle(): void
+  /** Packets wait behind one that is being judged: calls `answerPings` with each tick. */
+  heldUp(): void
+  /** Answers a PINGREQ. */
+  answerPing(): void
   /** Everything that may be read was read, and the connection is ending. */
   endLater(): void
 }
@@ -66,6 +89,10 @@ export class ConnectionInput implements TurnJob {
   #awaitsTurn = false
   /** The number of promises that the next packet waits for. */
   #waits = 0
+  /** Ticks, one after the other, that found packets behind one that was being judged. */
+  #heldTicks = 0
+  /** PINGREQ packets among the unread ones that have their answer. */
+  #answeredPings = 0
   #throttled = false
   #paused = false
 
@@ -124,6 +151,7 @@ export class ConnectionInput implements TurnJob {
     host.accounts.received(this.#account, chunk.length)
     this.#reader.push(chunk)
     this.#read(false)
+    this.#watchHeld()
     if (this.isHeldUp && this.#reader.bufferedBytes > MAXIMUM_WAITING_BYTES) this.pause()
   }
 
@@ -133,6 +161,7 @@ export class ConnectionInput implements TurnJob {
    */
   waitFor(judged: Promise<void>): void {
     this.#waits += 1
+    this.#watchHeld()
     const { clock, accounts } = this.#host
     const { turns } = accounts
     turns.plan()
@@ -148,6 +177,28 @@ export class ConnectionInput implements TurnJob {
       },
       (error: unknown) => this.#owner.failed(error),
     )
+  }
+
+  /**
+   * A second has passed. Answers each PINGREQ that has waited long enough behind a packet that is
+   * being judged. The packets between them stay, and keep their order. Returns false when nothing
+   * waits.
+   */
+  answerPings(): boolean {
+    const owner = this.#owner
+    if (owner.isClosed || this.#waits === 0 || this.#reader.bufferedBytes === 0) {
+      this.#heldTicks = 0
+      return false
+    }
+    this.#heldTicks += 1
+    if (!owner.isConnected || owner.congested || this.#heldTicks < pingWaitsTicks(owner.keepAliveSeconds)) return true
+    const waiting = countWaitingPings(this.#reader.firstBuffered(PACKETS_LOOKED_AHEAD), PACKETS_LOOKED_AHEAD)
+    for (; this.#answeredPings < waiting && !owner.isClosed; this.#answeredPings += 1) owner.answerPing()
+    return true
+  }
+
+  #watchHeld(): void {
+    if (this.#waits > 0 && this.#reader.bufferedBytes > 0) this.#owner.heldUp()
   }
 
   /** Called in a turn in which the account has time. */
@@ -228,6 +279,10 @@ export class ConnectionInput implements TurnJob {
           this.#traffic.messagesIn += 1
           this.#count(1, 0)
         }
+        if (this.#answeredPings > 0 && packet.type === 'pingreq') {
+          this.#answeredPings -= 1
+          continue
+        }
         const judged = owner.handle(packet)
         if (judged !== undefined) this.waitFor(judged)
       }
@@ -245,4 +300,9 @@ export class ConnectionInput implements TurnJob {
     this.pause()
     this.#owner.throttle()
   }
+}
+
+/** A client with a short Keep Alive gives up soon: it gets its answer within half of that time. */
+function pingWaitsTicks(keepAliveSeconds: number): number {
+  return keepAliveSeconds === 0 ? PING_WAITS_TICKS : Math.min(PING_WAITS_TICKS, Math.ceil(keepAliveSeconds / 2))
 }

@@ -362,6 +362,15 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#input.unthrottle()
   }
 
+  /** A second has passed. Returns false when no packet waits behind one that is being judged. */
+  answerPings(): boolean {
+    return this.#input.answerPings()
+  }
+
+  answerPing(): void {
+    this.send({ type: 'pingresp' }) // [MQTT-3.12.4-1]
+  }
+
   #agreed(): Agreement {
     return this.#agreement as Agreement
   }
@@ -383,6 +392,10 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
 
   throttle(): void {
     this.#host.throttle(this)
+  }
+
+  heldUp(): void {
+    this.#host.heldUp(this)
   }
 
   endLater(): void {

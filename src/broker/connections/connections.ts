@@ -86,6 +86,8 @@ export class Connections implements ConnectionHost<Connection> {
   readonly #stalled = new StalledPublishers()
   #opened = 0
   #throttled = new Set<Connection>()
+  /** Connections whose packets wait behind one that is being judged. */
+  readonly #heldUp = new Set<Connection>()
   /** The time by which the machine's clock is ahead of the steady one. */
   #clockAheadMs: number
 
@@ -127,6 +129,7 @@ export class Connections implements ConnectionHost<Connection> {
     const throttled = this.#throttled
     this.#throttled = new Set()
     for (const connection of throttled) connection.unthrottle()
+    for (const connection of this.#heldUp) if (!connection.answerPings()) this.#heldUp.delete(connection)
     this.#stalled.tick(this.#live.past(), this.#engine.health().isStalled === true, this.clock.steady())
     this.#followClock()
   }
@@ -220,6 +223,10 @@ export class Connections implements ConnectionHost<Connection> {
     this.#throttled.add(connection)
   }
 
+  heldUp(connection: Connection): void {
+    this.#heldUp.add(connection)
+  }
+
   createBackPressure(link: WaitingLink): BackPressure {
     return this.#publishing.createBackPressure(link)
   }
@@ -243,6 +250,7 @@ export class Connections implements ConnectionHost<Connection> {
   ended(connection: Connection, session: Session | undefined): void {
     this.#live.remove(connection)
     this.#throttled.delete(connection)
+    this.#heldUp.delete(connection)
     if (session === undefined || session.connection !== connection) return
     this.counters.connections -= 1
     this.#live.ended(connection, session)

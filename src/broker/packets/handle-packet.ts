@@ -45,7 +45,7 @@ export function handlePacket(
     case 'unsubscribe':
       return handleUnsubscribe(parts, connection, packet)
     case 'pingreq':
-      connection.send({ type: 'pingresp' }) // [MQTT-3.12.4-1]
+      connection.answerPing()
       return undefined
     case 'disconnect':
       handleDisconnect(parts, connection, packet)
