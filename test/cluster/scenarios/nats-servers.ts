@@ -1,6 +1,7 @@
 /** Servers of NATS that are killed, paused, ended, and that come back without their disk. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../../support/wire-client.ts'
+import type { WireClient } from '../../support/wire-client.ts'
 import type { Scenario, Stage } from '../scenario.ts'
 import { eventIdOf, publishFully, readMessages } from '../wire-steps.ts'
 
@@ -10,6 +11,8 @@ const PAUSE_MS = 12_000
 const QUOTA_EXCEEDED = 0x97
 /** Messages that were on their way may be acknowledged for so long after the loss, ms. */
 const LAST_ACKNOWLEDGEMENT_MS = 500
+/** A PINGREQ is answered after 5 s, whatever stands before it; and the machine is busy, ms. */
+const PING_MS = 8_000
 
 export const NATS_SERVERS: readonly Scenario[] = [
   { number: 19, title: 'the leader at NATS: kill -9, SIGSTOP 12 s, SIGTERM', nodes: 1, run: loseLeader },
@@ -60,10 +63,13 @@ export async function answersWithoutQuorum(stage: Stage, lose: () => Promise<voi
   const { load } = stage
   const topic = await stage.newTopic()
   const publishers = await Promise.all(stage.nodes.map((node) => stage.connectPublisher(node)))
+  const clientId = stage.unique('scene-subscriber')
+  const { client: subscriber } = await stage.connect(stage.node(0), { clientId, clean: false })
   await lose()
   await sleep(LAST_ACKNOWLEDGEMENT_MS)
   const acknowledgedBefore = load.acknowledged
   const lostAtMs = performance.now()
+  const pinged = pingBehindSubscribe(subscriber, topic)
   const answers = await Promise.all(
     publishers.map(async (publisher) => {
       publisher.send(publisher.publishPacket(topic, 'without a quorum', 1))
@@ -71,12 +77,21 @@ export async function answersWithoutQuorum(stage: Stage, lose: () => Promise<voi
     }),
   )
   stage.bar('until the last publisher was refused or lost its connection', performance.now() - lostAtMs, 35_000)
+  stage.bar('until a PINGREQ behind a SUBSCRIBE was answered without a quorum', await pinged, PING_MS)
   const isRefused = answers.every((code) => code === 'closed' || code === QUOTA_EXCEEDED)
   stage.must(isRefused, `without a quorum, publishers got ${answers.join(', ')}`)
   stage.must(
     load.acknowledged === acknowledgedBefore,
     `${load.acknowledged - acknowledgedBefore} messages were acknowledged without a quorum`,
   )
+}
+
+/** Resolves with the time to PINGRESP, ms; Infinity: another answer came first, or the end. */
+async function pingBehindSubscribe(client: WireClient, topicFilter: string): Promise<number> {
+  const sentAtMs = performance.now()
+  client.send(client.subscribePacket(topicFilter), { cmd: 'pingreq' })
+  const answer = await client.next()
+  return answer?.cmd === 'pingresp' ? performance.now() - sentAtMs : Infinity
 }
 
 /** The Reason Code of an acknowledgement, or how else the wait for it ended; a wait lasts 30 s. */
