@@ -299,11 +299,13 @@ export class Broker implements Publisher, Dispatcher {
 
   /**
    * Accepts no CONNECT from now on (0x88), and ends all connections with 0x8B, evenly over the time
-   * (ms). Resolves when no connection is left, or a second after the last was told. The broker goes
-   * on with everything else until `close`.
+   * (ms). Resolves when no connection is left, or a second after the last was told, and other nodes
+   * have taken the Sessions of the last clients, or have had 2 s for that. The broker goes on with
+   * everything else until `close`.
    */
-  drain(durationMs: number): Promise<void> {
-    return this.#connections.drain(durationMs)
+  async drain(durationMs: number): Promise<void> {
+    await this.#connections.drain(durationMs, ({ key }) => this.#moves?.sentAway.add(key))
+    await this.#moves?.sentAway.allTaken()
   }
 
   /**

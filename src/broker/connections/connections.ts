@@ -136,12 +136,18 @@ export class Connections implements ConnectionHost<Connection> {
 
   /**
    * Accepts no CONNECT from now on, and ends the connections evenly over the time (ms). Resolves
-   * when none is left, or a second after the last was told.
+   * when none is left, or a second after the last was told. Tells `ending` of each Session whose
+   * client is about to be sent away.
    */
-  drain(durationMs: number): Promise<void> {
+  drain(durationMs: number, ending: (session: Session) => void): Promise<void> {
     this.isDraining = true
-    const connections = [...this.#live.past()]
-    return drainConnections({ clock: this.clock, connections, durationMs, left: () => this.counters.connections })
+    return drainConnections({
+      clock: this.clock,
+      connections: [...this.#live.past()],
+      durationMs,
+      ending: ({ session }) => ending(session),
+      left: () => this.counters.connections,
+    })
   }
 
   /** Ends all connections with 0x8B; from now on none is accepted. */

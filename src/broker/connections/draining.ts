@@ -17,6 +17,8 @@ export interface DrainingOptions {
   readonly connections: readonly Connection[]
   /** The time over which they end, ms. */
   readonly durationMs: number
+  /** Told of each connection that is about to end. */
+  readonly ending: (connection: Connection) => void
   /** The connections past CONNACK at present. */
   readonly left: () => number
 }
@@ -26,7 +28,8 @@ export interface DrainingOptions {
  * sent are handled and acknowledged before. Resolves when none is left, or a second after the last
  * was told.
  */
-export async function drainConnections({ clock, connections, durationMs, left }: DrainingOptions): Promise<void> {
+export async function drainConnections(options: DrainingOptions): Promise<void> {
+  const { clock, connections, durationMs, ending, left } = options
   const since = clock.steady()
   const deadline: SteadyMs = later(since, durationMs + ENDING_MS)
   let told = 0
@@ -35,11 +38,10 @@ export async function drainConnections({ clock, connections, durationMs, left }:
     const isOver = now - since >= durationMs
     const due = isOver ? connections.length : Math.floor((connections.length * (now - since)) / durationMs)
     for (; told < due; told += 1) {
-      connections[told]?.endWhenRead(
-        ReasonCodes.serverShuttingDown,
-        'the service drains: connect again',
-        'node_draining',
-      )
+      const connection = connections[told]
+      if (connection === undefined || connection.isClosed) continue
+      ending(connection)
+      connection.endWhenRead(ReasonCodes.serverShuttingDown, 'the service drains: connect again', 'node_draining')
     }
     if (left() === 0 || now >= deadline) return
     await new Promise<void>((resolve) => void clock.after(STEP_MS, resolve))

@@ -26,6 +26,7 @@ import type { WillMessages } from '../sessions/will-messages.ts'
 import { checkpointWithin, loadCheckpoint } from './checkpoint.ts'
 import { restoreSessions } from './restore-sessions.ts'
 import type { StateSource } from './restore-sessions.ts'
+import { SentAway } from './sent-away.ts'
 import { entriesOf, pagesOf, sourceOf } from './session-entries.ts'
 import { decodeLeaveAnswer, decodeLeaveRequest, encodeLeaveAnswer, encodeLeaveRequest } from './session-messages.ts'
 import type { LeaveAnswer } from './session-messages.ts'
@@ -84,6 +85,8 @@ export interface SessionMovesOptions {
 }
 
 export class SessionMoves {
+  /** The Sessions of clients that this node sends away when it drains. */
+  readonly sentAway: SentAway
   readonly #options: SessionMovesOptions
   /** By key of the Session: CONNECTs of this node that wait for it share one attempt. */
   readonly #acquiring = new Map<string, Promise<void>>()
@@ -93,6 +96,7 @@ export class SessionMoves {
 
   constructor(options: SessionMovesOptions) {
     this.#options = options
+    this.sentAway = new SentAway(options.nodes, options.clock)
     const { bus } = options.nodes
     bus.serve(LEAVE, async (body) => {
       const { key, page } = decodeLeaveRequest(body)
@@ -341,6 +345,7 @@ export class SessionMoves {
 
   /** Another node is the home of the Session. */
   #left(key: string): void {
+    this.sentAway.taken(key)
     const frozen = this.#frozen.get(key)
     if (frozen === undefined) return
     this.#frozen.delete(key)
