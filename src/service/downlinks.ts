@@ -48,6 +48,7 @@ export function openDownlinks(
     log: log.child({ room: 'lorawan' }),
   })
   const ways = nodes === undefined ? undefined : waysOfNodes(downlinks, { nodes, clock: systemClock })
+  shutdown.add('command queues', () => ways?.homes.end())
   const unsubscribe = followChanges(registry, downlinks, ways?.homes)
   shutdown.add('downlinks', () => {
     unsubscribe()

@@ -7,52 +7,54 @@
 export const SHUTDOWN_STEPS = [
   // 1. The node becomes no other node's heir any more.
   'heirs',
-  // 2. The listeners take no new connections, and the HTTP server no new requests.
+  // 2. Commands of other nodes are not taken any more: they wait for the heir of this node.
+  'command queues',
+  // 3. The listeners take no new connections, and the HTTP server no new requests.
   'admission',
-  // 3. Kept events of devices that were not registered go out no more.
+  // 4. Kept events of devices that were not registered go out no more.
   'unknown devices',
-  // 4. Events that wait for a codec go on now, while the broker can still own them.
+  // 5. Events that wait for a codec go on now, while the broker can still own them.
   'uplinks',
-  // 5. The states of devices are no longer looked at; a look under way can still tell of changes.
+  // 6. The states of devices are no longer looked at; a look under way can still tell of changes.
   'fleet',
-  // 6. No inventory is imported any more; an import under way ends at its next page.
+  // 7. No inventory is imported any more; an import under way ends at its next page.
   'inventories',
-  // 7. Presence is no longer written: the network servers that are connected now stay recorded as
+  // 8. Presence is no longer written: the network servers that are connected now stay recorded as
   // connected until the service ends.
   'presence',
-  // 8. Webhooks get their last answers, and their places are written.
+  // 9. Webhooks get their last answers, and their places are written.
   'webhooks',
-  // 9. The broker ends all connections with their reason, and closes the engine.
+  // 10. The broker ends all connections with their reason, and closes the engine.
   'broker',
-  // 10. The last connections and requests under way are gone.
+  // 11. The last connections and requests under way are gone.
   'listeners',
-  // 11. Certificate files are no longer watched.
+  // 12. Certificate files are no longer watched.
   'certificates',
-  // 12. Nothing is ticked any more.
+  // 13. Nothing is ticked any more.
   'ticks',
-  // 13. The event loop's delay is no longer measured.
+  // 14. The event loop's delay is no longer measured.
   'status',
-  // 14. No more commands are offered to network servers.
+  // 15. No more commands are offered to network servers.
   'downlinks',
-  // 15. The network servers that are no clients of the broker are disconnected.
+  // 16. The network servers that are no clients of the broker are disconnected.
   'network servers',
-  // 16. The snapshot of the retained messages was written to the end by the broker.
+  // 17. The snapshot of the retained messages was written to the end by the broker.
   'retained snapshot',
-  // 17. The other nodes learn that this one has ended, and take its Sessions over.
+  // 18. The other nodes learn that this one has ended, and take its Sessions over.
   'nodes',
-  // 18. The processes of tenants' scripts end.
+  // 19. The processes of tenants' scripts end.
   'codecs',
-  // 19. The policy stops following the registry.
+  // 20. The policy stops following the registry.
   'policy',
-  // 20. The bounds of organizations stop following the registry.
+  // 21. The bounds of organizations stop following the registry.
   'bounds',
-  // 21. The sightings of devices are written; they were gathered until the broker had closed.
+  // 22. The sightings of devices are written; they were gathered until the broker had closed.
   'sightings',
-  // 22. Expired rows of the registry are no longer removed.
+  // 23. Expired rows of the registry are no longer removed.
   'pruning',
-  // 23. The registry's file is closed; no part above uses it any more.
+  // 24. The registry's file is closed; no part above uses it any more.
   'registry',
-  // 24. Another process may take the data directory.
+  // 25. Another process may take the data directory.
   'data directory',
 ] as const
 

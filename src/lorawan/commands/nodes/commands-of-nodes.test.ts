@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
-import { AWAY, DEVICE, TestNetworkServer } from '../downlinks.testing.ts'
+import { AWAY, DEVICE, OTHER_DEVICE, TestNetworkServer } from '../downlinks.testing.ts'
 import type { HandOverAnswer } from '../network-server.ts'
 import { openNodesWithCommands, settle } from './nodes-with-commands.testing.ts'
 import type { NodesWithCommands, NodeWithCommands } from './nodes-with-commands.testing.ts'
@@ -152,6 +152,27 @@ describe('the loss of a home', () => {
     assert.deepEqual(await answer, { ok: true, id: 'during', state: 'queued', isRepeated: false })
     await settle()
     assert.deepEqual(await b.standing(), ['during sent', 'before sent'])
+  })
+
+  it('in order refuses no command: the heir has those that the home could take no more', async () => {
+    await a.send('before')
+    const go = a.state.hold()
+    const answers = [b.send('under-way')]
+    await settle()
+    a.ways.homes.end()
+    a.state.isFailing = true
+    go()
+    answers.push(b.send('late', {}, OTHER_DEVICE))
+    await all.pass(1_000)
+    await all.kill(a, c)
+    await all.pass(1_000)
+    assert.deepEqual(
+      (await Promise.all(answers)).map((answer) => (answer.ok ? answer.id : answer.code)),
+      ['under-way', 'late'],
+    )
+    assert.equal(all.deployment.homes.get('commands/5')?.node, c.node)
+    assert.equal(server.offered.length, 3)
+    assert.equal(new Set(server.offered.map(({ id }) => id)).size, 3)
   })
 
   it('without an heir is a refusal after 15 s', async () => {

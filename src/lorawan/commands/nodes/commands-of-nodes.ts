@@ -21,6 +21,8 @@ export interface CommandsOfNodesOptions {
   readonly here: DeviceCommands
 }
 
+/** The refusal of a home that can't store commands any more. */
+const ENDING = 'the node ends, and its heir takes the command'
 /** The commands of one answer together, in bytes; the others follow with the next question. */
 const LISTED_BYTES = 600_000
 
@@ -87,9 +89,13 @@ export class CommandsOfNodes implements DeviceCommands {
   /** Answers the other nodes. */
   #serve(): void {
     const homes = this.#homes
-    homes.serve('commands.submit', ({ command, ...target }) =>
-      this.#commands.take(target, { ok: true, command: commandFromWire(command) }),
-    )
+    homes.serve('commands.submit', async ({ command, ...target }) => {
+      // The other node asks again, until the heir of this one answers.
+      if (homes.isEnding) throw new Error(ENDING)
+      const taken = await this.#commands.take(target, { ok: true, command: commandFromWire(command) })
+      if (homes.isEnding && !taken.answer.ok && isAway(taken.answer.code)) throw new Error(ENDING)
+      return taken
+    })
     homes.serve('commands.verdict', ({ id, isRepeated, ...target }) => this.#commands.verdict(target, id, isRepeated))
     homes.serve('commands.list', async ({ from, organizationId, ...target }) =>
       pageOf(await this.#here.list(organizationId, target), from),

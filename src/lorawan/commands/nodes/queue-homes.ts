@@ -54,6 +54,7 @@ export class QueueHomes {
   readonly #nobody = new BoundedCache<SteadyMs>(MAXIMUM_KNOWN)
   /** Look-ups under way. Bounded by those who wait for them. */
   readonly #looks = new Map<string, Promise<NodeId | undefined>>()
+  #isEnding = false
 
   constructor({ nodes, clock }: QueueHomesOptions) {
     this.#nodes = nodes
@@ -109,6 +110,16 @@ export class QueueHomes {
       this.#known.delete(applicationId)
       await new Promise<void>((resolve) => this.#clock.after(PAUSE_MS, resolve))
     }
+  }
+
+  /** True: the node takes no more commands of other nodes. Its heir does. */
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
+  /** The node is about to end. */
+  end(): void {
+    this.#isEnding = true
   }
 
   /** Answers the questions of other nodes, as long as this node is the home of their queue. */
