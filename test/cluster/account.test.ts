@@ -169,6 +169,18 @@ describe('the account of commands', () => {
     assert.equal(faults.total, 0)
   })
 
+  test('tells when the commands of a moment have come, though further ones are on their way', () => {
+    const [first, second] = [send(), send()]
+    const { owed } = commands
+    commands.arrives(DEVICE, first)
+    commands.taken(DEVICE)
+    assert.equal(commands.areOwed(owed), true)
+    send()
+    commands.arrives(DEVICE, second)
+    assert.equal(commands.areOwed(owed), false)
+    assert.equal(commands.owed.length, 1)
+  })
+
   test('finds a lost command', () => {
     send()
     commands.settle(commands.owed)

@@ -95,6 +95,11 @@ export class CommandAccount {
     return this.#senders.flatMap(({ owed }, sender) => [...owed].map((sequence) => ({ sender, sequence })))
   }
 
+  /** True: the network server has not got all of these commands. More may be owed by now. */
+  areOwed(keys: readonly CommandKey[]): boolean {
+    return keys.some(({ sender, sequence }) => this.#sender(sender).owed.has(sequence))
+  }
+
   /** Counts these commands as lost, if they are still owed. */
   settle(owed: readonly CommandKey[]): void {
     for (const { sender, sequence } of owed) {

@@ -38,6 +38,11 @@ export class CommandSender extends RovingClient {
     this.#number = options.account.addSender(options.name)
   }
 
+  /** Commands that have no answer yet. */
+  get unanswered(): number {
+    return this.#unacknowledged.size
+  }
+
   begin(): void {
     this.#timer ??= setInterval(() => this.#sendOne(), this.#options.intervalMs)
   }

@@ -126,11 +126,7 @@ export class Load {
     const { own, neighbour, commands } = this.clients
     const owed = commands.owed
     await Promise.all([this.#settleTraffic(own), this.#settleTraffic(neighbour)])
-    const isOwed = (): boolean => {
-      const now = new Set(commands.owed.map(({ sender, sequence }) => `${sender}:${sequence}`))
-      return owed.some(({ sender, sequence }) => now.has(`${sender}:${sequence}`))
-    }
-    await until(() => !isOwed(), SETTLE_MS)
+    await until(() => !commands.areOwed(owed), SETTLE_MS)
     commands.settle(owed)
     this.check()
   }

@@ -48,8 +48,7 @@ async function oneDevice(stage: Stage): Promise<void> {
   const isDone = (): boolean => senders.every(({ accepted, refused }) => accepted + refused >= FROM_EACH)
   stage.must((await until(isDone, PATIENCE_MS)) < Infinity, 'a sender of commands gets no answers')
   for (const sender of senders) sender.cease()
-  const allMs = await until(() => commands.owed.length === 0, PATIENCE_MS)
-  stage.bar('until the network server had all commands', allMs, PATIENCE_MS)
+  await allArrive(stage, senders)
   for (const sender of senders) sender.stop()
   await Promise.all(running)
 }
@@ -110,8 +109,7 @@ async function killAt(stage: Stage, place: number, moment: 'came' | 'acknowledge
     const offeredMs = await until(() => times > 1, PATIENCE_MS)
     const words = moment === 'came' ? 'was not acknowledged' : 'was acknowledged, and not recorded,'
     stage.bar(`until the command that ${words} was offered again`, offeredMs, PATIENCE_MS)
-    const allMs = await until(() => load.commands.owed.length === 0, PATIENCE_MS)
-    stage.bar('until the network server had all commands', allMs, PATIENCE_MS)
+    await allArrive(stage, [sender])
     const before = times
     sender.begin()
     stage.bar('until the queue went on', await until(() => times > before, PATIENCE_MS), PATIENCE_MS)
@@ -151,8 +149,21 @@ async function openQueue(stage: Stage, place: number) {
   const isOpen = (): boolean => sender.accepted > 0 && sender.node === home
   stage.must((await until(isOpen, PATIENCE_MS)) < Infinity, `${home.name} takes no commands`)
   sender.cease()
-  await until(() => load.commands.owed.length === 0, PATIENCE_MS)
+  const { owed } = load.commands
+  await until(() => !load.commands.areOwed(owed), PATIENCE_MS)
   return { devEui, sender, running }
+}
+
+/**
+ * Waits for all commands of these senders, and for what the load owes then. The load goes on: some
+ * command is nearly always on its way.
+ */
+async function allArrive(stage: Stage, senders: readonly CommandSender[]): Promise<void> {
+  const { commands } = stage.load
+  const answeredMs = await until(() => senders.every(({ unanswered }) => unanswered === 0), PATIENCE_MS)
+  const { owed } = commands
+  const arrivedMs = await until(() => !commands.areOwed(owed), PATIENCE_MS)
+  stage.bar('until the network server had all commands', answeredMs + arrivedMs, PATIENCE_MS)
 }
 
 /** Each command of the device has left the queue of each node, with a fate. */
@@ -165,10 +176,11 @@ async function fateOfAll(stage: Stage, devEui: string): Promise<void> {
     return (deviceQueueItems as readonly { readonly state: string }[]).map(({ state }) => state)
   }
   const node = nodes.find(({ isRunning }) => isRunning) ?? nodes[0]
+  const { owed } = load.commands
   let found: readonly string[] = []
   const haveLeft = async (): Promise<boolean> => {
     if (node !== undefined) found = await states(node)
-    return found.length > 0 && !found.includes('queued') && load.commands.owed.length === 0
+    return found.length > 0 && !found.includes('queued') && !load.commands.areOwed(owed)
   }
   const haveLeftMs = await until(haveLeft, PATIENCE_MS)
   stage.note(`the commands stand at ${found.join(', ')}`)
