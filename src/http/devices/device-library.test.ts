@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { LIBRARY_PROFILE } from '../../identity/devices/library-profile.testing.ts'
+import { ArchiveHelper } from '../../lorawan/library/archive-helper.ts'
 import { chirpStackFiles } from '../../lorawan/library/collections.testing.ts'
 import { zipOf } from '../../lorawan/library/zip.testing.ts'
 import { openTestDeployment } from '../broker-access/deployment.testing.ts'
@@ -123,6 +124,28 @@ test('an archive is imported, is unchanged the second time, and can’t be read 
   assert.deepEqual([status, body.details[0]?.reason], [400, 'collection_unreadable'])
   const { items } = await deployment.registry.audit.list({ userId: '1', isAdmin: true }, { limit: 1, offset: 0 })
   assert.partialDeepStrictEqual(items, [{ action: 'device_library.imported' }])
+})
+
+test('an archive whose reader takes too long is refused, the library stays, and the next archive is read', async (context) => {
+  await upload(ARCHIVE, '?force=true')
+  const kept = (await get('/api/device-library/profiles')).body
+  // oxlint-disable-next-line typescript/unbound-method -- It is called with its object.
+  const { open } = ArchiveHelper.prototype
+  context.mock.timers.enable({ apis: ['setTimeout'] })
+  context.mock.method(ArchiveHelper.prototype, 'open', function (this: ArchiveHelper) {
+    const opening = open.call(this)
+    context.mock.timers.tick(60_000)
+    return opening
+  })
+  const closed = context.mock.method(ArchiveHelper.prototype, 'close')
+  const { status, body } = await upload(ARCHIVE, '?update=true&force=true')
+  assert.deepEqual([status, body.details[0]?.reason], [400, 'collection_unreadable'])
+  assert.match(body.message, /takes too long/)
+  assert.equal(closed.mock.callCount(), 1)
+  context.mock.reset()
+  context.mock.timers.reset()
+  assert.deepEqual((await get('/api/device-library/profiles')).body, kept)
+  assert.equal((await upload(ARCHIVE)).status, 200)
 })
 
 test('a device profile is made of the library, learns of an update, and takes it with one call', async () => {

@@ -67,9 +67,9 @@ export function libraryUploadRoutes(imports: LibraryImports): readonly Route[] {
         return await imports.run(wishes, (running) => importArchive(body, running))
       } catch (error) {
         if (error instanceof CollectionFault) throw invalidArgument(error.message, 'collection_unreadable')
-        // A client that went away is no fault of the service.
-        const isGone = error instanceof Error && 'code' in error && error.code === 'ECONNRESET'
-        throw isGone ? invalidArgument('the upload broke off', 'unreadable_request') : error
+        // A client that went away is no fault of the service. The code of the error depends on the
+        // runtime, and on whether the body was read already when it broke off.
+        throw body.readableAborted ? invalidArgument('the upload broke off', 'unreadable_request') : error
       } finally {
         // A client that is still sending would not see the answer.
         body.resume()

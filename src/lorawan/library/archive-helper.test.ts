@@ -6,8 +6,9 @@ import { readLibrary } from './read-library.ts'
 import { openZip } from './zip-tree.ts'
 import { zipOf } from './zip.testing.ts'
 
+const archive = zipOf(Object.entries(chirpStackFiles).map(([path, content]) => ({ path, content })))
+
 test('an archive that comes in pieces gives its profiles one by one', async () => {
-  const archive = zipOf(Object.entries(chirpStackFiles).map(([path, content]) => ({ path, content })))
   const helper = await ArchiveHelper.start()
   try {
     for (let at = 0; at < archive.length; at += 100) await helper.take(archive.subarray(at, at + 100))
@@ -28,4 +29,24 @@ test('an archive that can’t be read is a fault of the collection, and so is a 
   await assert.rejects(helper.open(), { code: 'collection_unreadable', message: 'The file is no zip archive.' })
   await helper.close()
   await assert.rejects(helper.next(), { code: 'collection_unreadable' })
+})
+
+test('a reader that takes a minute for one answer is given up, and is gone when it is closed', async (context) => {
+  const helper = await ArchiveHelper.start()
+  await helper.take(archive)
+  context.mock.timers.enable({ apis: ['setTimeout'] })
+  // No turn of the event loop brings the answer before the clock has been set.
+  const opening = helper.open()
+  let isGivenUp = false
+  opening.catch(() => {
+    isGivenUp = true
+  })
+  context.mock.timers.tick(59_999)
+  await Promise.resolve()
+  assert.equal(isGivenUp, false)
+  context.mock.timers.tick(1)
+  const message = 'The archive takes too long to read.'
+  await assert.rejects(opening, { code: 'collection_unreadable', message })
+  await helper.close()
+  await assert.rejects(helper.next(), { message: 'The archive could not be read: its reader ended.' })
 })
