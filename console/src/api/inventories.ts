@@ -17,6 +17,13 @@ export interface ImportedThing {
   readonly message: string
 }
 
+/** An application of the network server. */
+export interface ImportedApplication extends ImportedThing {
+  readonly networkServerApplicationID: string
+  /** The application here; "" for none. */
+  readonly applicationID: string
+}
+
 /** A device that is created, updated or refused. */
 export interface ImportedDevice extends ImportedThing {
   readonly devEUI: string
@@ -32,7 +39,7 @@ export interface InventoryReport {
   readonly refusedCount: number
   readonly missingCount: number
   readonly removedCount: number
-  readonly applications: readonly (ImportedThing & { readonly networkServerApplicationID: string })[]
+  readonly applications: readonly ImportedApplication[]
   readonly deviceProfiles: readonly (ImportedThing & { readonly networkServerProfileID: string })[]
   readonly devices: readonly ImportedDevice[]
 }
@@ -40,6 +47,12 @@ export interface InventoryReport {
 /** How an organization is kept in step. */
 export interface InventoryStep {
   readonly intervalSeconds: number
+  readonly removeMissing: boolean
+  /** By the network server's own ids; empty where they go by ids and names. */
+  readonly applications: Readonly<Record<string, string>>
+  readonly createApplications: boolean
+  readonly profiles: ProfileMode
+  readonly tags: Readonly<Record<string, string>>
   readonly lastRunAt: string | null
   /** "" for a run without a fault. */
   readonly lastCode: string
@@ -57,9 +70,20 @@ export interface Inventory {
 
 /** The settings of an import. */
 export interface InventoryImport {
+  /** Applications of the network server to those here; no others are imported. */
+  readonly applications?: Readonly<Record<string, string>>
   readonly createApplications: boolean
   readonly profiles: ProfileMode
+  /** Tags of all devices. */
+  readonly tags: Readonly<Record<string, string>>
   readonly ofDeployment: boolean
+}
+
+/** An application as the network server lists it. */
+export interface TheirApplication {
+  /** The network server's own id. */
+  readonly id: string
+  readonly name: string
 }
 
 /** The inventories of an organization; a step that runs changes them. */
@@ -68,6 +92,27 @@ export function useInventories(organizationID: string): UseQueryResult<Listed<In
     queryKey: [INVENTORIES_PATH, organizationID],
     queryFn: () => request<Listed<Inventory>>('GET', INVENTORIES_PATH, { query: { organizationID } }),
     refetchInterval: 15_000,
+  })
+}
+
+/** A look at no application. It lists all of them, and reads no device. */
+const NO_APPLICATION = { applications: {}, createApplications: false, profiles: 'NONE', tags: {} } as const
+
+/** The applications that the network server lists; asked for while `isWanted`. */
+export function useTheirApplications(
+  { networkServer, ofDeployment }: Pick<Inventory, 'networkServer' | 'ofDeployment'>,
+  organizationID: string,
+  isWanted: boolean,
+): UseQueryResult<readonly TheirApplication[]> {
+  return useQuery({
+    // Its key does not begin with the path: an import changes nothing at the network server.
+    queryKey: ['applications of a network server', organizationID, networkServer],
+    enabled: isWanted,
+    queryFn: async () => {
+      const settings = { ...NO_APPLICATION, ofDeployment }
+      const { applications } = await importInventory(networkServer, organizationID, { dryRun: true, settings })
+      return applications.map(({ networkServerApplicationID: id, name }) => ({ id, name }))
+    },
   })
 }
 
@@ -85,7 +130,7 @@ export function importInventory(
 export function keepInStep(
   networkServer: string,
   organizationID: string,
-  inventoryStep: InventoryImport & { readonly intervalSeconds: number },
+  inventoryStep: InventoryImport & Pick<InventoryStep, 'intervalSeconds' | 'removeMissing'>,
 ): Promise<unknown> {
   const body = { organizationID, inventoryStep }
   return request('PUT', `${INVENTORIES_PATH}/${encodeURIComponent(networkServer)}/step`, { body })

@@ -1,8 +1,10 @@
 /** The report of an import of an inventory, or of a look. */
 import { Alert, ScrollArea, Stack, Table, Text } from '@mantine/core'
 import type { ReactElement } from 'react'
-import type { ImportedThing, InventoryReport } from '../api/inventories.ts'
+import { useApplications } from '../api/directory.ts'
+import type { ImportedApplication, ImportedThing, InventoryReport } from '../api/inventories.ts'
 import { Icon } from '../shell/icons.tsx'
+import { useOrganization } from '../shell/organization.tsx'
 
 /** Rows that are shown; the report has a thousand at most. */
 const SHOWN = 200
@@ -10,10 +12,20 @@ const SHOWN = 200
 /** The report. */
 export function InventoryReportView({ report }: { readonly report: InventoryReport }): ReactElement {
   const { applications, deviceProfiles, devices } = report
+  const { organization } = useOrganization()
+  const here = useApplications(organization.id)
+  const nameOf = new Map(here.data?.result.map(({ id, name }) => [id, name]))
+  const applicationRow = (one: ImportedApplication) => {
+    const row = rowOf('Application', one.networkServerApplicationID, one, report)
+    const target = nameOf.get(one.applicationID) ?? one.applicationID
+    return one.outcome === 'unchanged' ? { ...row, outcome: `goes into ${target}` } : row
+  }
   const rows = [
-    ...applications.map((one) => rowOf('Application', one.networkServerApplicationID, one, report)),
+    ...applications.filter((one) => !isLeftOut(one)).map(applicationRow),
     ...deviceProfiles.map((one) => rowOf('Profile', one.networkServerProfileID, one, report)),
     ...devices.map((one) => rowOf(one.devEUI, '', one, report, one.members)),
+    // A network server may have a thousand of them.
+    ...applications.filter(isLeftOut).map(applicationRow),
   ]
   const hidden = rows.length - SHOWN
   return (
@@ -57,6 +69,10 @@ export function InventoryReportView({ report }: { readonly report: InventoryRepo
       ) : null}
     </Stack>
   )
+}
+
+function isLeftOut({ outcome }: ImportedThing): boolean {
+  return outcome === 'leftOut'
 }
 
 /** A row of the table. `id` tells things of one kind apart. */

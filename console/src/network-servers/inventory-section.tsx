@@ -10,6 +10,7 @@ import { Failure } from '../shell/failure.tsx'
 import { useOrganization } from '../shell/organization.tsx'
 import { Panel } from '../shell/panel.tsx'
 import { When } from '../shell/when.tsx'
+import { everyText } from './interval.ts'
 import { InventoryForm } from './inventory-form.tsx'
 import { sentenceOfReport } from './inventory-report.tsx'
 
@@ -97,7 +98,7 @@ function InventoryRow({ inventory, onImport, onEnd }: InventoryRowProps): ReactE
 
 function LastRun({ step }: { readonly step: InventoryStep }): ReactElement {
   const { intervalSeconds, lastRunAt, lastCode, lastMessage, lastReport } = step
-  const every = `Kept in step every ${Math.round(intervalSeconds / 60)} minutes.`
+  const every = `Kept in step ${everyText(intervalSeconds)}.`
   if (lastRunAt === null) return <>{every} The first import is about to run.</>
   return (
     <>
