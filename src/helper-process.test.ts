@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { after, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startHelper } from './helper-process.ts'
@@ -123,6 +123,18 @@ describe('a helper process', () => {
     assert.equal((await helper.ended.promise).message, 'it ended with code 7')
     helper.process.send({ what: 'echo' })
     await helper.process.kill()
+  })
+
+  const hasProc = existsSync('/proc/self/status')
+  it('has a memory that is told while it lives', { skip: hasProc ? false : 'there is no /proc' }, async () => {
+    const helper = await TestHelper.start()
+    const before = helper.process.residentBytes() ?? 0
+    assert.ok(before > 10_000_000 && before < 1_000_000_000, String(before))
+    await helper.ask({ what: 'grow' })
+    const grown = (helper.process.residentBytes() ?? 0) - before
+    assert.ok(grown > 150_000_000, String(grown))
+    await helper.process.kill()
+    assert.equal(helper.process.residentBytes(), undefined)
   })
 
   it('goes on when a signal reaches the whole group of processes', async () => {

@@ -3,7 +3,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { answerParent } from './helper-process.ts'
 
 export interface TestJob {
-  readonly what: 'echo' | 'tell' | 'loop' | 'exit'
+  readonly what: 'echo' | 'tell' | 'loop' | 'exit' | 'grow'
   readonly text?: string
 }
 
@@ -15,9 +15,13 @@ export interface TestAnswer {
   readonly files: readonly string[]
 }
 
+/** The memory of a helper that was told to grow. */
+const grown: Buffer[] = []
+
 const say = answerParent((job) => {
   const { what, text = '' } = job as TestJob
   if (what === 'exit') process.exit(7)
+  if (what === 'grow') grown.push(Buffer.alloc(200_000_000, 1))
   say({ pid: process.pid, text, environment: { ...process.env }, folder: process.cwd(), files: openFiles() })
   if (what === 'loop') setImmediate(loop)
 })

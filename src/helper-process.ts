@@ -6,6 +6,7 @@
  */
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
 /** A running helper, as the process that started it knows it. */
@@ -16,6 +17,8 @@ export interface HelperProcess<Job> {
   hold(): void
   /** From now on the helper does not keep this process alive. It ends with this process. */
   release(): void
+  /** Its resident memory; undefined where the system has no /proc, and when the helper is gone. */
+  residentBytes(): number | undefined
   /** Ends the helper at once, whatever it does. Resolves when it is gone; never rejects. */
   kill(): Promise<void>
 }
@@ -95,11 +98,21 @@ export function startHelper<Job extends object, Message>(options: HelperOptions<
       child.unref()
       RUNTIME.channelOf(child)?.unref()
     },
+    residentBytes: () => (child.exitCode === null && child.signalCode === null ? residentBytesOf(child) : undefined),
     kill: () => {
       hold()
       child.kill('SIGKILL')
       return gone
     },
+  }
+}
+
+function residentBytesOf({ pid }: ChildProcess): number | undefined {
+  try {
+    const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return kibibytes === undefined ? undefined : Number(kibibytes) * 1024
+  } catch {
+    return undefined
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { ArchiveHelper } from './archive-helper.ts'
 import { chirpStackFiles } from './collections.testing.ts'
@@ -34,7 +35,7 @@ test('an archive that can’t be read is a fault of the collection, and so is a 
 test('a reader that takes a minute for one answer is given up, and is gone when it is closed', async (context) => {
   const helper = await ArchiveHelper.start()
   await helper.take(archive)
-  context.mock.timers.enable({ apis: ['setTimeout'] })
+  context.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   // No turn of the event loop brings the answer before the clock has been set.
   const opening = helper.open()
   let isGivenUp = false
@@ -49,4 +50,16 @@ test('a reader that takes a minute for one answer is given up, and is gone when 
   await assert.rejects(opening, { code: 'collection_unreadable', message })
   await helper.close()
   await assert.rejects(helper.next(), { message: 'The archive could not be read: its reader ended.' })
+})
+
+const hasProc = existsSync('/proc/self/status')
+test('an archive is refused whose reader grows beyond its memory', { skip: !hasProc }, async (context) => {
+  const helper = await ArchiveHelper.start(1)
+  await helper.take(archive)
+  context.mock.timers.enable({ apis: ['setInterval'] })
+  const opening = helper.open()
+  context.mock.timers.tick(1_000)
+  const message = 'The archive takes more than 1 MiB of memory to read.'
+  await assert.rejects(opening, { code: 'collection_unreadable', message })
+  await helper.close()
 })

@@ -25,22 +25,30 @@ export type ArchiveAnswer =
   | { readonly kind: 'refused'; readonly message: string }
 
 const PROGRAM = programFile('src/lorawan/library/archive-process')
-/** The archive and its texts stay in the memory of the process. */
-const HEAP_MB = 1_024
+const MIB = 1024 * 1024
+/**
+ * The archive and its texts stay in the memory of the process: 550 MiB of the largest archive with
+ * the most text. A file of 2 MiB that was made for it takes a further 1,000 MiB while it is parsed.
+ */
+const MAXIMUM_MIB = 1_024
+/** Bun has no bound of the heap, so the memory of the process is looked at. */
+const MEMORY_LOOK_MS = 1_000
 /** An archive whose texts take longer is refused: it was made to hold up its reader. */
 const ANSWER_MS = 60_000
 
 /** An archive that is being read. It has to be closed. */
 export class ArchiveHelper {
   readonly #process: HelperProcess<ArchiveJob>
+  readonly #maximumMib: number
   #waiting: PromiseWithResolvers<ArchiveAnswer>
   #hasEnded = false
 
-  private constructor() {
+  private constructor(maximumMib: number) {
+    this.#maximumMib = maximumMib
     this.#waiting = Promise.withResolvers()
     this.#process = startHelper<ArchiveJob, ArchiveAnswer>({
       program: PROGRAM,
-      heapMb: HEAP_MB,
+      heapMb: MAXIMUM_MIB,
       onMessage: (message) => this.#waiting.resolve(message),
       onEnd: () => {
         this.#hasEnded = true
@@ -50,9 +58,12 @@ export class ArchiveHelper {
     this.#waiting.promise.catch(() => {})
   }
 
-  /** Starts the process. Throws CollectionFault where it does not start. */
-  static async start(): Promise<ArchiveHelper> {
-    const helper = new ArchiveHelper()
+  /**
+   * Starts the process. An archive that makes the process larger than `maximumMib` is refused,
+   * where the system tells its memory. Throws CollectionFault where it does not start.
+   */
+  static async start(maximumMib: number = MAXIMUM_MIB): Promise<ArchiveHelper> {
+    const helper = new ArchiveHelper(maximumMib)
     try {
       await helper.#answer()
     } catch (error) {
@@ -97,12 +108,20 @@ export class ArchiveHelper {
   async #answer(): Promise<ArchiveAnswer> {
     const { promise, reject } = this.#waiting
     const timer = setTimeout(() => reject(new CollectionFault('The archive takes too long to read.')), ANSWER_MS)
+    const look = setInterval(() => {
+      if ((this.#process.residentBytes() ?? 0) > this.#maximumMib * MIB) reject(tooLarge(this.#maximumMib))
+    }, MEMORY_LOOK_MS)
     try {
       return await promise
     } finally {
       clearTimeout(timer)
+      clearInterval(look)
     }
   }
+}
+
+function tooLarge(maximumMib: number): CollectionFault {
+  return new CollectionFault(`The archive takes more than ${maximumMib} MiB of memory to read.`)
 }
 
 function readerEnded(): CollectionFault {
