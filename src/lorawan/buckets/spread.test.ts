@@ -15,13 +15,19 @@ function medianOf(values: readonly number[]): number {
     number,
     number,
   ]
-  return low === high ? low : low / 2 + high / 2
+  return Number.isFinite(low + high) ? (low + high) / 2 : low / 2 + high / 2
 }
 
 const number = fc.double({ noNaN: true, noDefaultInfinity: true })
 
 test('a series without numbers has no spread', () => {
   assert.equal(spreadOf([]), undefined)
+})
+
+test('the median of two numbers is exact for the smallest and the largest ones', () => {
+  for (const value of [5e-324, -5.4e-323, Number.MAX_VALUE, -Number.MAX_VALUE]) {
+    assert.equal(spreadOf([value, value])?.median, value)
+  }
 })
 
 test('up to the bound the spread is that of a plain calculation', () => {

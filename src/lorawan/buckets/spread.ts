@@ -65,10 +65,16 @@ export class SpreadSeries {
       before += weight
       if (before < middle) continue
       const next = weighed[index + 1]
-      return before === middle && next !== undefined ? value / 2 + next.value / 2 : value
+      return before === middle && next !== undefined ? middleOf(value, next.value) : value
     }
     return this.#max
   }
+}
+
+/** Half of the sum. Only where the sum is beyond all numbers the halves are added: they round. */
+function middleOf(low: number, high: number): number {
+  const sum = low + high
+  return Number.isFinite(sum) ? sum / 2 : low / 2 + high / 2
 }
 
 function ascending(one: number, other: number): number {
