@@ -33,6 +33,9 @@ export class TestClock implements Clock {
     }
   }
 
+  /** No test waits. */
+  rest(): void {}
+
   /** How many timers wait for their time. */
   get pending(): number {
     return this.#timers.length

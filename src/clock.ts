@@ -25,6 +25,8 @@ export interface Clock {
   afterTurn(run: () => void): void
   /** Runs the function once, after `ms` ms. The returned function cancels that. */
   after(ms: number, run: () => void): () => void
+  /** Blocks the process for `ms` ms, or parts of one: nothing else runs meanwhile. */
+  rest(ms: number): void
 }
 
 /** The moment `ms` ms after `moment`. */
@@ -46,6 +48,8 @@ export function momentOf(dayTimeMs: number, clock: Clock): SteadyMs {
 }
 
 const { timeOrigin } = performance
+/** Nobody wakes a wait for this number. */
+const NEVER_WOKEN = new Int32Array(new SharedArrayBuffer(4))
 
 /** The steady clock of this process, in whole ms. */
 export function steadyNow(): SteadyMs {
@@ -61,4 +65,5 @@ export const systemClock: Clock = {
     const timer = setTimeout(run, ms)
     return () => clearTimeout(timer)
   },
+  rest: (ms) => void Atomics.wait(NEVER_WOKEN, 0, 0, ms),
 }

@@ -41,6 +41,10 @@ export class MovableClock implements Clock {
     }
   }
 
+  rest(ms: number): void {
+    systemClock.rest(ms)
+  }
+
   /** Runs no timers until `goOn`. */
   pause(): void {
     this.#isPaused = true

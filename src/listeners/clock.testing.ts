@@ -19,6 +19,8 @@ export class TestClock implements Clock {
     return () => void this.#timers.delete(run)
   }
 
+  rest = (): void => {}
+
   get timers(): number {
     return this.#timers.size
   }

@@ -53,6 +53,9 @@ export class ManualClock implements Clock {
     return () => clearImmediate(waiting)
   }
 
+  /** Time passes by `advance` alone. */
+  rest(): void {}
+
   /** Moves the time second by second, with a tick of the broker at each second. */
   advance(broker: Broker, seconds: number): void {
     for (let step = 0; step < seconds; step += 1) {

@@ -40,6 +40,25 @@ test('connections with the same parts write the same bytes, joined once; others 
   assert.equal(third.written[0]?.[5], 0x31)
 })
 
+test('writes of the same bytes are counted, of one packet and of several', () => {
+  const lastJoin = new LastJoin()
+  const write = (...parts: readonly Buffer[]): void => {
+    const outgoing = new WriteBuffer(lastJoin, () => {})
+    for (const bytes of parts) outgoing.publish({ bytes, packetIdOffset: 0 }, 0, false, false, 0)
+    outgoing.flush()
+  }
+  write(one)
+  write(one)
+  write(two)
+  assert.equal(lastJoin.sharedWrites, 1)
+  write(one, two)
+  write(one, two)
+  write(two, one)
+  assert.equal(lastJoin.sharedWrites, 2)
+  lastJoin.forget()
+  assert.equal(lastJoin.sharedWrites, 0)
+})
+
 test('an array that was handed over is not written into again', () => {
   const [first, second] = connections()
   assert.ok(first && second)

@@ -76,6 +76,7 @@ export class WriteBuffer {
     const first = parts[0]
     if (parts.length === 1 && typeof first === 'object' && this.#patches[0] === 0) {
       this.#clear()
+      this.#lastJoin.single(first)
       this.#write(first)
       return
     }

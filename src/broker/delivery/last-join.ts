@@ -12,6 +12,9 @@ export type Part = Buffer | number
  * its bytes too.
  */
 export class LastJoin {
+  /** The writes of this turn whose bytes another connection had written just before. */
+  sharedWrites = 0
+  #packet: Buffer | undefined = undefined
   #parts: readonly Part[] = []
   #bytes: Buffer | undefined = undefined
 
@@ -20,7 +23,14 @@ export class LastJoin {
     const known = this.#parts
     if (known.length !== parts.length) return undefined
     for (let index = 0; index < parts.length; index += 1) if (known[index] !== parts[index]) return undefined
+    this.sharedWrites += 1
     return this.#bytes
+  }
+
+  /** Counts a write of one packet. */
+  single(packet: Buffer): void {
+    if (packet === this.#packet) this.sharedWrites += 1
+    else this.#packet = packet
   }
 
   /** Keeps the array: the caller must not use it any more. */
@@ -33,5 +43,7 @@ export class LastJoin {
   forget(): void {
     this.#parts = []
     this.#bytes = undefined
+    this.#packet = undefined
+    this.sharedWrites = 0
   }
 }

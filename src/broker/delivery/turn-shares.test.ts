@@ -24,6 +24,10 @@ class WorkClock implements Clock {
     return assert.fail()
   }
 
+  rest(): void {
+    assert.fail()
+  }
+
   /** False: no turn was planned. */
   endTurn(): boolean {
     const turns = this.#turns.splice(0)

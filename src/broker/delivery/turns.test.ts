@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Clock, SteadyMs } from '../../clock.ts'
+import { createCounters } from '../ports/counters.ts'
 import type { Reader } from '../sessions/reader.ts'
 import { TurnShare, TurnShares } from './turn-shares.ts'
 import { Turns } from './turns.ts'
@@ -26,6 +27,10 @@ class StillClock implements Clock {
     assert.fail()
   }
 
+  rest(ms: number): void {
+    this.#ms += ms
+  }
+
   pass(ms: number): void {
     this.#ms += ms
   }
@@ -37,7 +42,7 @@ class StillClock implements Clock {
 
 function start() {
   const clock = new StillClock()
-  const counters = { bytesReceived: 0 }
+  const counters = createCounters()
   const turns = new Turns(clock, new TurnShares(clock), counters, () => assert.fail())
   const flushed: number[] = []
   const share = new TurnShare()
@@ -113,7 +118,7 @@ describe('what is to be written', () => {
 function startCrowd() {
   const clock = new WorkingClock()
   const written: string[] = []
-  const turns = new Turns(clock, new TurnShares(clock), { bytesReceived: 0 }, () => assert.fail())
+  const turns = new Turns(clock, new TurnShares(clock), createCounters(), () => assert.fail())
   const account = (name: string) => {
     const share = new TurnShare()
     const flush = (): void => {
@@ -158,7 +163,7 @@ describe('the readers that may go on', () => {
     const clock = new WorkingClock()
     const gone: string[] = []
     const shares = new TurnShares(clock)
-    const turns = new Turns(clock, shares, { bytesReceived: 0 }, (reader) => {
+    const turns = new Turns(clock, shares, createCounters(), (reader) => {
       clock.workedMs += 1
       gone.push(reader.tenant)
     })

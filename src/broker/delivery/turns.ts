@@ -4,6 +4,7 @@
  */
 import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Counters } from '../ports/counters.ts'
+import { FanOutRests } from './fan-out-rests.ts'
 import { LastJoin } from './last-join.ts'
 import type { Reader } from '../sessions/reader.ts'
 import { TurnShare } from './turn-shares.ts'
@@ -29,13 +30,16 @@ const CROWD = 16
  */
 const GATHER_MS = 2
 
+type TurnCounters = Pick<Counters, 'bytesReceived' | 'publishesSent'>
+
 export class Turns {
   /** The joined buffer that all connections share within a turn. */
   readonly lastJoin = new LastJoin()
   readonly #clock: Clock
   readonly #shares: TurnShares
   readonly #goOn: (reader: Reader) => void
-  readonly #counters: Pick<Counters, 'bytesReceived'>
+  readonly #counters: TurnCounters
+  readonly #rests: FanOutRests
   #awake = new Set<Reader>()
   /** The readers that may go on, and that wait for their tenant's next slice. */
   readonly #held = new Map<Reader, TurnJob>()
@@ -48,13 +52,9 @@ export class Turns {
   /** The bytes received up to the last turn of the gathering. */
   #receivedBytes = 0
 
-  constructor(
-    clock: Clock,
-    shares: TurnShares,
-    counters: Pick<Counters, 'bytesReceived'>,
-    goOn: (reader: Reader) => void,
-  ) {
+  constructor(clock: Clock, shares: TurnShares, counters: TurnCounters, goOn: (reader: Reader) => void) {
     this.#counters = counters
+    this.#rests = new FanOutRests(clock, counters)
     this.#clock = clock
     this.#shares = shares
     this.#goOn = goOn
@@ -159,7 +159,9 @@ export class Turns {
       return
     }
     this.#flushCrowd(flushing)
+    const { sharedWrites } = this.lastJoin
     this.lastJoin.forget()
+    if (sharedWrites >= CROWD && this.#rests.rest(sharedWrites)) return
     this.#gatheringSince = this.#clock.steady()
     this.#receivedBytes = this.#counters.bytesReceived
     this.#plan()

@@ -50,6 +50,10 @@ class MortalClock implements Clock {
     }
   }
 
+  rest(ms: number): void {
+    systemClock.rest(ms)
+  }
+
   kill(): void {
     this.#isDead = true
     for (const cancel of this.#timers) cancel()

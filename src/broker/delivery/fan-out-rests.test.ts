@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Clock, SteadyMs } from '../../clock.ts'
+import { FanOutRests } from './fan-out-rests.ts'
+
+/** A clock on which time passes by the test, and by rests. */
+class RestingClock implements Clock {
+  restedMs = 0
+  #ms = 0
+
+  now(): number {
+    return 0
+  }
+
+  steady(): SteadyMs {
+    return this.#ms as SteadyMs
+  }
+
+  afterTurn(): void {
+    assert.fail()
+  }
+
+  after(): () => void {
+    return assert.fail()
+  }
+
+  rest(ms: number): void {
+    this.restedMs += ms
+    this.#ms += ms
+  }
+
+  pass(ms: number): void {
+    this.#ms += ms
+  }
+}
+
+function start() {
+  const clock = new RestingClock()
+  const counters = { publishesSent: 0 }
+  const rests = new FanOutRests(clock, counters)
+  /**
+   * For that many ms a crowd is written to in each ms. `sentInMs` gives the messages that are sent
+   * in a ms, without rests and with them. Returns the number of rests.
+   */
+  const run = (ms: number, sentInMs: (hasRested: boolean) => number, written = 100): number => {
+    const end = clock.steady() + ms
+    let count = 0
+    while (clock.steady() < end) {
+      const before = clock.steady()
+      const hasRested = rests.rest(written)
+      if (hasRested) count += 1
+      clock.pass(1)
+      counters.publishesSent += sentInMs(hasRested) * (clock.steady() - before)
+    }
+    return count
+  }
+  return { clock, run }
+}
+
+describe('rests while a stream goes to a crowd', () => {
+  it('do not begin with few writes to crowds, whatever others are sent', () => {
+    const { clock, run } = start()
+    assert.equal(
+      run(5_000, () => 800, 49),
+      0,
+    )
+    assert.equal(clock.restedMs, 0)
+  })
+
+  it('begin after the messages were counted, and last for 1 ms each', () => {
+    const { clock, run } = start()
+    assert.equal(
+      run(50, () => 800),
+      0,
+    )
+    const count = run(500, () => 800)
+    assert.ok(count > 200, `${count} rests in half a second`)
+    assert.equal(clock.restedMs, count)
+  })
+
+  it('go on while as much is sent with them', () => {
+    const { run } = start()
+    run(200, () => 800)
+    const count = run(10_000, (hasRested) => (hasRested ? 700 : 800))
+    assert.ok(count > 4_500, `${count} rests in ten seconds`)
+  })
+
+  it('end when less is sent with them, and take little of the time', () => {
+    const { run } = start()
+    const count = run(10_000, (hasRested) => (hasRested ? 100 : 800))
+    assert.ok(count > 0, 'they are tried')
+    assert.ok(count < 300, `${count} rests in ten seconds`)
+  })
+
+  it('end with the stream', () => {
+    const { run } = start()
+    run(500, () => 800)
+    run(1_200, () => 10, 10)
+    assert.equal(
+      run(5_000, () => 10, 10),
+      0,
+    )
+  })
+})
