@@ -3,6 +3,7 @@
  * asks on each call, so the answers are remembered.
  */
 import { sql } from 'kysely'
+import type { CompiledQuery } from 'kysely'
 import { Remembered } from '../../remembered.ts'
 import type { Changes } from '../store/changes.ts'
 import { refuse } from '../store/result.ts'
@@ -81,8 +82,7 @@ export function createStandings(store: Store, changes: Changes): Standings {
     maximum: MAXIMUM_USERS,
   })
   const accesses = new Remembered<AccessStanding, TokenHolder>({
-    look: (tokenId, { userId, organizationId }) =>
-      findAccess(db, parseId(userId) ?? 0, parseId(organizationId) ?? 0, tokenId),
+    look: createAccessLook(store),
     maximum: MAXIMUM_ACCESSES,
   })
   const ofKeys = new Remembered<KeyTokenStanding | undefined, TokenOfKey>({
@@ -121,32 +121,40 @@ async function findUser(db: Store['db'], userId: string): Promise<UserStanding |
   return row && { isActive: row.is_active === 1, isAdmin: row.is_admin === 1, sessionEpoch: row.session_epoch }
 }
 
-async function findAccess(
-  db: Store['db'],
-  userId: number,
-  organizationId: number,
-  tokenId: string,
-): Promise<AccessStanding> {
-  const { rows } = await sql<AccessRow>`
-    select users.is_active as is_active,
-      case when organizations.id is not null and (users.is_admin = 1 or members.user_id is not null)
-        then 1 else 0 end as is_member,
-      case when broker_tokens.id is not null then 1 else 0 end as is_known,
-      case when users.is_admin = 0 and members.is_read_only = 1 then 1 else 0 end as is_read_only,
-      broker_tokens.scope as scope
-    from users
-      left join organizations on organizations.id = ${organizationId} and organizations.removed_at is null
-      left join members on members.organization_id = ${organizationId} and members.user_id = users.id
-      left join broker_tokens on broker_tokens.id = ${tokenId} and broker_tokens.user_id = users.id
-        and broker_tokens.organization_id = ${organizationId}
-    where users.id = ${userId}`.execute(db)
-  const [row] = rows
+/**
+ * The query is compiled once: each new connection with a token asks. It has no join, because SQLite
+ * in Bun takes five times as long for one as for a part of the select.
+ */
+function createAccessLook(store: Store): (tokenId: string, holder: TokenHolder) => Seen<AccessStanding> {
+  const { db } = store
+  const compiled = sql<AccessRow>`
+    select users.is_active as is_active, users.is_admin as is_admin,
+      (select 1 from organizations where organizations.id = ${0} and organizations.removed_at is null)
+        as organization_exists,
+      (select members.is_read_only from members
+        where members.organization_id = ${0} and members.user_id = users.id) as member_is_read_only,
+      (select 1 from broker_tokens where broker_tokens.id = ${''} and broker_tokens.user_id = users.id
+        and broker_tokens.organization_id = ${0}) as token_is_known,
+      (select broker_tokens.scope from broker_tokens where broker_tokens.id = ${''}) as scope
+    from users where users.id = ${0}`.compile(db)
+  return (tokenId, holder) => {
+    const [user, organization] = [parseId(holder.userId) ?? 0, parseId(holder.organizationId) ?? 0]
+    const parameters = [organization, organization, tokenId, organization, tokenId, user]
+    const query: CompiledQuery<AccessRow> = { ...compiled, parameters }
+    const rows = store.readAtOnce(query)
+    return rows === undefined ? db.executeQuery(query).then((found) => accessOf(found.rows[0])) : accessOf(rows[0])
+  }
+}
+
+function accessOf(row: AccessRow | undefined): AccessStanding {
+  const isAdmin = row?.is_admin === 1
+  const isMember = isAdmin || typeof row?.member_is_read_only === 'number'
   return {
     isUserActive: row?.is_active === 1,
-    isMember: row?.is_member === 1,
-    isTokenKnown: row?.is_known === 1,
-    isReadOnly: row?.is_read_only === 1,
-    scope: readScope(row?.scope ?? null),
+    isMember: isMember && row?.organization_exists === 1,
+    isTokenKnown: row?.token_is_known === 1,
+    isReadOnly: !isAdmin && row?.member_is_read_only === 1,
+    scope: row?.token_is_known === 1 ? readScope(row.scope) : undefined,
   }
 }
 
@@ -169,11 +177,16 @@ async function findKeyToken(
 
 interface AccessRow {
   readonly is_active: number
-  readonly is_member: number
-  readonly is_known: number
-  readonly is_read_only: number
+  readonly is_admin: number
+  readonly organization_exists: number | null
+  /** Null: the user is no member. */
+  readonly member_is_read_only: number | null
+  readonly token_is_known: number | null
   readonly scope: string | null
 }
+
+/** A value, or its Promise where it can't be had at once. */
+type Seen<Value> = Value | Promise<Value>
 
 /** The refusal of a user that is inactive or was removed. */
 export function userInactive(): Refusal {
