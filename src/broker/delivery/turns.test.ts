@@ -8,6 +8,7 @@ import { Turns } from './turns.ts'
 
 /** A clock whose turns end when the test says so. */
 class StillClock implements Clock {
+  rests = 0
   #turns: (() => void)[] = []
   #ms = 0
 
@@ -28,6 +29,7 @@ class StillClock implements Clock {
   }
 
   rest(ms: number): void {
+    this.rests += 1
     this.#ms += ms
   }
 
@@ -111,6 +113,46 @@ describe('what is to be written', () => {
     flushLater(2)
     clock.endTurn()
     assert.equal(flushed.length, 18)
+  })
+})
+
+/**
+ * A stream of so many messages a ms. Each turn writes to the connections: all of them the same, or
+ * each its own. Returns the rests in 500 turns.
+ */
+function restsOfStream(stream: { readonly messages: number; readonly connections: number; readonly same: boolean }) {
+  const clock = new StillClock()
+  const counters = createCounters()
+  const turns = new Turns(clock, new TurnShares(clock), counters, () => assert.fail())
+  const share = new TurnShare()
+  const bytes = Buffer.alloc(1)
+  let lastMs = clock.steady()
+  for (let turn = 0; turn < 500; turn += 1) {
+    counters.publishesSent += stream.messages * (clock.steady() - lastMs)
+    lastMs = clock.steady()
+    counters.bytesReceived += 1
+    for (let number = 0; number < stream.connections; number += 1) {
+      const flush = (): void => turns.lastJoin.single(stream.same ? bytes : Buffer.alloc(1))
+      turns.flushLater({ share, flush })
+    }
+    clock.pass(1)
+    clock.endTurn()
+  }
+  return clock.rests
+}
+
+describe('the event loop', () => {
+  it('rests while the same messages go to a crowd', () => {
+    assert.ok(restsOfStream({ messages: 200, connections: 200, same: true }) > 100)
+  })
+
+  it('rests while many messages go to few connections', () => {
+    assert.ok(restsOfStream({ messages: 100, connections: 2, same: false }) > 100)
+  })
+
+  it('does not rest while each connection gets messages of its own', () => {
+    assert.equal(restsOfStream({ messages: 100, connections: 100, same: false }), 0)
+    assert.equal(restsOfStream({ messages: 100, connections: 10, same: false }), 0)
   })
 })
 

@@ -4,9 +4,9 @@
  */
 import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Counters } from '../ports/counters.ts'
-import { FanOutRests } from './fan-out-rests.ts'
 import { LastJoin } from './last-join.ts'
 import type { Reader } from '../sessions/reader.ts'
+import { TurnRests } from './turn-rests.ts'
 import { TurnShare } from './turn-shares.ts'
 import type { TurnJob, TurnShares } from './turn-shares.ts'
 
@@ -29,6 +29,12 @@ const CROWD = 16
  * for their acknowledgements send no more. By the clock's whole ms, this is one to two of them.
  */
 const GATHER_MS = 2
+/** Writes of the same bytes to crowds, in a ms: they take a quarter of the processor time. */
+const BUSY_WRITES_PER_MS = 50
+/** From this number of messages for each connection on, a turn was a fan-in. */
+const FAN_IN = 16
+/** Messages of fan-ins, in a ms: they take half of the processor time. */
+const BUSY_MESSAGES_PER_MS = 80
 
 type TurnCounters = Pick<Counters, 'bytesReceived' | 'publishesSent'>
 
@@ -39,7 +45,12 @@ export class Turns {
   readonly #shares: TurnShares
   readonly #goOn: (reader: Reader) => void
   readonly #counters: TurnCounters
-  readonly #rests: FanOutRests
+  /** Rests after a turn that wrote the same bytes to a crowd. */
+  readonly #fanOutRests: TurnRests
+  /** Rests after a turn that wrote many messages to few connections. */
+  readonly #fanInRests: TurnRests
+  /** The messages sent up to the last flush. */
+  #sentUntil = 0
   #awake = new Set<Reader>()
   /** The readers that may go on, and that wait for their tenant's next slice. */
   readonly #held = new Map<Reader, TurnJob>()
@@ -54,7 +65,8 @@ export class Turns {
 
   constructor(clock: Clock, shares: TurnShares, counters: TurnCounters, goOn: (reader: Reader) => void) {
     this.#counters = counters
-    this.#rests = new FanOutRests(clock, counters)
+    this.#fanOutRests = new TurnRests({ clock, counters, workPerMs: BUSY_WRITES_PER_MS })
+    this.#fanInRests = new TurnRests({ clock, counters, workPerMs: BUSY_MESSAGES_PER_MS })
     this.#clock = clock
     this.#shares = shares
     this.#goOn = goOn
@@ -153,15 +165,19 @@ export class Turns {
   #flush(): void {
     const flushing = this.#flushing
     this.#flushing = []
+    const { publishesSent } = this.#counters
+    const messages = publishesSent - this.#sentUntil
+    this.#sentUntil = publishesSent
     if (flushing.length < CROWD) {
       for (const connection of flushing) connection.flush()
       this.lastJoin.forget()
+      if (messages >= FAN_IN * flushing.length && messages > 0) this.#fanInRests.rest(messages)
       return
     }
     this.#flushCrowd(flushing)
     const { sharedWrites } = this.lastJoin
     this.lastJoin.forget()
-    if (sharedWrites >= CROWD && this.#rests.rest(sharedWrites)) return
+    if (sharedWrites >= CROWD && this.#fanOutRests.rest(sharedWrites)) return
     this.#gatheringSince = this.#clock.steady()
     this.#receivedBytes = this.#counters.bytesReceived
     this.#plan()

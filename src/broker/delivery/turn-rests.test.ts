@@ -1,27 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Clock, SteadyMs } from '../../clock.ts'
-import { FanOutRests } from './fan-out-rests.ts'
+import type { SteadyMs } from '../../clock.ts'
+import { TurnRests } from './turn-rests.ts'
 
 /** A clock on which time passes by the test, and by rests. */
-class RestingClock implements Clock {
+class RestingClock {
   restedMs = 0
   #ms = 0
 
-  now(): number {
-    return 0
-  }
-
   steady(): SteadyMs {
     return this.#ms as SteadyMs
-  }
-
-  afterTurn(): void {
-    assert.fail()
-  }
-
-  after(): () => void {
-    return assert.fail()
   }
 
   rest(ms: number): void {
@@ -37,17 +25,17 @@ class RestingClock implements Clock {
 function start() {
   const clock = new RestingClock()
   const counters = { publishesSent: 0 }
-  const rests = new FanOutRests(clock, counters)
+  const rests = new TurnRests({ clock, counters, workPerMs: 50 })
   /**
-   * For that many ms a crowd is written to in each ms. `sentInMs` gives the messages that are sent
+   * For that many ms there is work in each ms. `sentInMs` gives the messages that are sent
    * in a ms, without rests and with them. Returns the number of rests.
    */
-  const run = (ms: number, sentInMs: (hasRested: boolean) => number, written = 100): number => {
+  const run = (ms: number, sentInMs: (hasRested: boolean) => number, work = 100): number => {
     const end = clock.steady() + ms
     let count = 0
     while (clock.steady() < end) {
       const before = clock.steady()
-      const hasRested = rests.rest(written)
+      const hasRested = rests.rest(work)
       if (hasRested) count += 1
       clock.pass(1)
       counters.publishesSent += sentInMs(hasRested) * (clock.steady() - before)
@@ -57,8 +45,8 @@ function start() {
   return { clock, run }
 }
 
-describe('rests while a stream goes to a crowd', () => {
-  it('do not begin with few writes to crowds, whatever others are sent', () => {
+describe('rests while a stream passes', () => {
+  it('do not begin with little work, whatever others are sent', () => {
     const { clock, run } = start()
     assert.equal(
       run(5_000, () => 800, 49),

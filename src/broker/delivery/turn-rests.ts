@@ -1,7 +1,7 @@
 /**
- * Rests of the event loop while a stream of messages goes to a crowd. Each message that is written
- * by itself takes a TLS record and a system call for each connection of the crowd. In a rest of one
- * ms further messages arrive, and are written together.
+ * Rests of the event loop while a stream of messages passes that are cheaper together. In a rest of
+ * one ms further messages arrive, and the next turn takes them at once: with fewer system calls,
+ * and with one TLS record for each connection in the place of several.
  *
  * A publisher that waits for its acknowledgements would send less for it. So the messages are
  * counted first without rests and then with them, and the rests end when fewer go out.
@@ -9,15 +9,8 @@
 import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Counters } from '../ports/counters.ts'
 
-type SentCounter = Pick<Counters, 'publishesSent'>
-
 /** The length of a rest. It is the longest time that a message waits for it. */
 const REST_MS = 1
-/**
- * The rests begin with so many writes to crowds in a ms. They take a quarter of the processor time.
- * Crowds with less to do cost others no rest.
- */
-const STREAM_WRITES_PER_MS = 50
 /** Messages are counted for this long without rests, and then for as long with them. */
 const COUNTED_MS = 50
 /** The rests go on when at least this share of the messages is sent with them. */
@@ -25,50 +18,58 @@ const KEPT_SHARE = 0.8
 /** The decision holds for this long. Then the messages are counted again. */
 const DECIDED_MS = 1_000
 
-export class FanOutRests {
-  readonly #clock: Clock
-  readonly #counters: SentCounter
+export interface TurnRestsOptions {
+  readonly clock: Pick<Clock, 'steady' | 'rest'>
+  readonly counters: Pick<Counters, 'publishesSent'>
+  /** The rests begin with so much work in a ms. A stream with less costs others no rest. */
+  readonly workPerMs: number
+}
+
+export class TurnRests {
+  readonly #options: TurnRestsOptions
   #phase: 'counting' | 'trying' | 'resting' | 'awake' = 'counting'
   /** When the phase began, and the number of messages sent until then. */
   #since: SteadyMs
   #sentUntil: number
-  /** The writes to crowds in this phase. */
-  #writes = 0
+  /** The work in this phase. */
+  #work = 0
   /** The messages that were sent in a ms without rests. */
   #messagesPerMs = 0
 
-  constructor(clock: Clock, counters: SentCounter) {
-    this.#clock = clock
-    this.#counters = counters
-    this.#since = clock.steady()
-    this.#sentUntil = counters.publishesSent
+  constructor(options: TurnRestsOptions) {
+    this.#options = options
+    this.#since = options.clock.steady()
+    this.#sentUntil = options.counters.publishesSent
   }
 
-  /** So many connections were written the same bytes. True: the event loop has rested. */
-  rest(written: number): boolean {
-    this.#writes += written
+  /**
+   * Called after a turn with so much work that is cheaper together. True: the event loop has
+   * rested.
+   */
+  rest(work: number): boolean {
+    this.#work += work
     this.#decide()
     if (this.#phase === 'counting' || this.#phase === 'awake') return false
-    this.#clock.rest(REST_MS)
+    this.#options.clock.rest(REST_MS)
     return true
   }
 
   #decide(): void {
+    const { clock, counters, workPerMs } = this.#options
     const phase = this.#phase
     const isDecided = phase === 'resting' || phase === 'awake'
-    const now = this.#clock.steady()
+    const now = clock.steady()
     const elapsedMs = now - this.#since
     if (elapsedMs < (isDecided ? DECIDED_MS : COUNTED_MS)) return
-    const { publishesSent } = this.#counters
-    const messagesPerMs = (publishesSent - this.#sentUntil) / elapsedMs
-    const writesPerMs = this.#writes / elapsedMs
-    this.#writes = 0
+    const messagesPerMs = (counters.publishesSent - this.#sentUntil) / elapsedMs
+    const isBusy = this.#work >= workPerMs * elapsedMs
+    this.#work = 0
     this.#since = now
-    this.#sentUntil = publishesSent
+    this.#sentUntil = counters.publishesSent
     if (isDecided) this.#phase = 'counting'
     else if (phase === 'trying') {
       this.#phase = messagesPerMs < KEPT_SHARE * this.#messagesPerMs ? 'awake' : 'resting'
-    } else if (writesPerMs >= STREAM_WRITES_PER_MS) {
+    } else if (isBusy) {
       this.#phase = 'trying'
       this.#messagesPerMs = messagesPerMs
     }
