@@ -56,7 +56,8 @@ export class PacketReader<R extends Role = Role> {
   readonly #allowedFirstBytes: Uint8Array
   #chunk: Buffer = nothing
   #position = 0
-  #queue: Buffer[] = []
+  /** Chunks behind the current one. Most connections never need it. */
+  #queue: Buffer[] | undefined = undefined
   #queuedBytes = 0
   /**
    * Memory for a packet that comes in pieces. `#assembledBytes` of its `#assemblySize` bytes have
@@ -87,7 +88,7 @@ export class PacketReader<R extends Role = Role> {
   /** The first of these bytes in order, in at most so many pieces and two. Only to be read. */
   firstBuffered(maximumPieces: number): readonly Buffer[] {
     const assembled = this.#assembly.subarray(0, this.#assembledBytes)
-    return [assembled, this.#chunk.subarray(this.#position), ...this.#queue.slice(0, maximumPieces)]
+    return [assembled, this.#chunk.subarray(this.#position), ...(this.#queue?.slice(0, maximumPieces) ?? [])]
   }
 
   /**
@@ -96,10 +97,11 @@ export class PacketReader<R extends Role = Role> {
    */
   push(chunk: Buffer): void {
     if (this.#failure !== undefined) return
-    if (this.#position === this.#chunk.length && this.#queue.length === 0) {
+    if (this.#position === this.#chunk.length && this.#queuedBytes === 0) {
       this.#chunk = chunk
       this.#position = 0
     } else {
+      this.#queue ??= []
       this.#queue.push(chunk)
       this.#queuedBytes += chunk.length
     }
@@ -123,7 +125,7 @@ export class PacketReader<R extends Role = Role> {
     this.#failure = error
     this.#chunk = nothing
     this.#position = 0
-    this.#queue = []
+    this.#queue = undefined
     this.#queuedBytes = 0
     this.#assembly = nothing
     this.#assembledBytes = 0
@@ -145,7 +147,7 @@ export class PacketReader<R extends Role = Role> {
   #takeFromQueue(): boolean {
     // The queue has more than one element only when the caller has left packets unread, and then
     // only a few: `shift` is cheap.
-    const chunk = this.#queue.shift()
+    const chunk = this.#queue?.shift()
     this.#chunk = chunk ?? nothing
     this.#position = 0
     this.#queuedBytes -= this.#chunk.length

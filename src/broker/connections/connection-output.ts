@@ -13,6 +13,7 @@ import type { Agreement } from './agreement.ts'
 import type { ConnectionHost } from './connection-host.ts'
 import { encodeForReader } from './encode-for-reader.ts'
 import { WriteBuffer } from './write-buffer.ts'
+import type { ByteSink } from './write-buffer.ts'
 import { OutgoingTopicAliases } from './topic-aliases.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -41,7 +42,7 @@ export interface ConnectionOutputOptions {
   readonly owner: OutputOwner
 }
 
-export class ConnectionOutput implements Flushable, UnreadOutput {
+export class ConnectionOutput implements Flushable, UnreadOutput, ByteSink {
   /**
    * The version in which packets are encoded. Until CONNECT is accepted, the version of its
    * refusal.
@@ -71,7 +72,7 @@ export class ConnectionOutput implements Flushable, UnreadOutput {
     this.#transport = transport
     this.#traffic = traffic
     this.#owner = owner
-    this.#buffer = new WriteBuffer(host.lastJoin, (bytes) => this.#write(bytes))
+    this.#buffer = new WriteBuffer(host.lastJoin, this)
   }
 
   /** The client's CONNECT was accepted. */
@@ -187,7 +188,8 @@ export class ConnectionOutput implements Flushable, UnreadOutput {
     this.#host.flushLater(this)
   }
 
-  #write(bytes: Buffer): void {
+  /** Called by the buffer. */
+  write(bytes: Buffer): void {
     const host = this.#host
     host.counters.bytesSent += bytes.length
     this.#traffic.turn(host.second)

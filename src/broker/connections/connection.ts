@@ -18,7 +18,7 @@ import type { BackPressure, WaitingLink } from '../publishing/back-pressure.ts'
 import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
 import { isNameWithin } from '../ports/limits.ts'
-import { Deadline } from '../sessions/deadlines.ts'
+import type { Deadline } from '../sessions/deadlines.ts'
 import type { Message } from '../ports/message.ts'
 import { accountOf } from '../ports/policy.ts'
 import type { Peer, Permit, PermitEnd, PermitHolder } from '../ports/policy.ts'
@@ -51,7 +51,9 @@ export const ENDING_MS = 1_000
 
 type State = 'awaiting connect' | 'judging connect' | 'connected' | 'closed'
 
-export class Connection implements TransportHandlers, PublisherLink, WaitingLink, InputOwner, OutputOwner, PermitOwner {
+export class Connection
+  implements TransportHandlers, PublisherLink, WaitingLink, InputOwner, OutputOwner, PermitOwner, Deadline
+{
   readonly #host: ConnectionHost<Connection>
   readonly peer: Peer
   /** Counts up: no other connection of this broker has the same number. */
@@ -61,7 +63,8 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   readonly #transport: Transport
   readonly #input: ConnectionInput
   readonly #output: ConnectionOutput
-  readonly #deadline = new Deadline((now) => this.#onDeadline(now))
+  /** Of the deadline for the client's next packet, or for the end of the connection. */
+  dueSecond = -1
   #state: State = 'awaiting connect'
   #agreement: Agreement | undefined = undefined
   /** Set once CONNECT is accepted. */
@@ -89,7 +92,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#permit = new HeldPermit(host, this)
     this.#output = new ConnectionOutput({ host, transport, traffic: this.traffic, owner: this })
     this.openedAtMs = clock.now()
-    deadlines.set(this.#deadline, later(clock.steady(), limits.connectTimeoutMs))
+    deadlines.set(this, later(clock.steady(), limits.connectTimeoutMs))
     transport.attach(this)
   }
 
@@ -343,7 +346,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     const host = this.#host
     this.#ending = { reasonCode, reason, code }
     this.#input.pause()
-    host.deadlines.set(this.#deadline, later(host.clock.steady(), ENDING_MS))
+    host.deadlines.set(this, later(host.clock.steady(), ENDING_MS))
     this.endLater()
   }
 
@@ -437,7 +440,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     const { deadlines, clock, limits } = this.#host
     // Nothing is read from a client that does not read: its acknowledgements would gather here.
     this.#input.pause()
-    deadlines.set(this.#deadline, later(clock.steady(), limits.slowReaderTimeoutMs))
+    deadlines.set(this, later(clock.steady(), limits.slowReaderTimeoutMs))
   }
 
   /** Called by the transport: the bytes that it had buffered have gone out. */
@@ -459,11 +462,12 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
   #keepAlive(): void {
     const { deadlines } = this.#host
     const seconds = this.#agreement?.keepAliveSeconds ?? 0
-    if (seconds === 0) deadlines.clear(this.#deadline)
-    else deadlines.set(this.#deadline, later(this.#input.lastPacketAt, seconds * 1500))
+    if (seconds === 0) deadlines.clear(this)
+    else deadlines.set(this, later(this.#input.lastPacketAt, seconds * 1500))
   }
 
-  #onDeadline(now: SteadyMs): void {
+  /** The client is silent, does not read, or has been given its time to end. */
+  due(now: SteadyMs): void {
     if (this.#state !== 'connected') {
       this.disconnect(ReasonCodes.maximumConnectTime, 'no CONNECT was accepted in time', 'connect_timeout')
     } else if (this.#ending !== undefined) {
@@ -502,7 +506,7 @@ export class Connection implements TransportHandlers, PublisherLink, WaitingLink
     this.#input.end()
     this.#output.close()
     if (this.#account !== undefined) host.accounts.leave(this.#account)
-    host.deadlines.clear(this.#deadline)
+    host.deadlines.clear(this)
     this.#permit.end()
     this.window.end()
     this.#backPressure?.giveUp()

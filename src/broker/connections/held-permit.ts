@@ -8,7 +8,7 @@ import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import { expiryNoticeAt, sendExpiryNotice } from '../delivery/expiry-notice.ts'
 import type { Permit, PermitEnd } from '../ports/policy.ts'
-import { Deadline } from '../sessions/deadlines.ts'
+import type { Deadline } from '../sessions/deadlines.ts'
 import type { Session } from '../sessions/session.ts'
 import type { ConnectionHost } from './connection-host.ts'
 
@@ -24,11 +24,11 @@ type PermitHost = Pick<ConnectionHost<never>, 'clock' | 'deadlines' | 'dropRefus
 /** A client that takes no bytes gets its notice when it takes them again, by a try a second. */
 const NOTICE_AGAIN_MS = 1_000
 
-export class HeldPermit {
+export class HeldPermit implements Deadline {
   readonly #host: PermitHost
   readonly #owner: PermitOwner
-  /** Stands for the notice at first, and then for the end. */
-  readonly #expiry = new Deadline(() => this.#due())
+  /** Of the deadline for the notice at first, and then for the end. */
+  dueSecond = -1
   #isNoticed = false
   #noticeAtMs = Infinity
   #permit: Permit | undefined = undefined
@@ -51,7 +51,7 @@ export class HeldPermit {
     this.#unwatch = permit.watch((end) => this.#changed(end))
     const { clock, deadlines } = this.#host
     const { expiresAtMs, beganAtMs = clock.now() } = permit
-    deadlines.clear(this.#expiry)
+    deadlines.clear(this)
     this.#isNoticed = false
     this.#noticeAtMs = expiresAtMs === undefined ? Infinity : expiryNoticeAt(beganAtMs, expiresAtMs)
     this.planExpiry()
@@ -67,7 +67,7 @@ export class HeldPermit {
     if (expiresAtMs === undefined) return
     this.#isNoticed &&= this.#noticeAtMs <= clock.now()
     const next = this.#isNoticed ? expiresAtMs : Math.min(this.#noticeAtMs, expiresAtMs)
-    deadlines.set(this.#expiry, momentOf(next, clock))
+    deadlines.set(this, momentOf(next, clock))
   }
 
   /**
@@ -80,11 +80,11 @@ export class HeldPermit {
 
   /** The connection has ended: the permit is watched no more. */
   end(): void {
-    this.#host.deadlines.clear(this.#expiry)
+    this.#host.deadlines.clear(this)
     this.#unwatch?.()
   }
 
-  #due(): void {
+  due(): void {
     const { clock, deadlines } = this.#host
     const end = momentOf(this.permit.expiresAtMs ?? Infinity, clock)
     if (this.#isNoticed || end <= clock.steady()) {
@@ -93,7 +93,7 @@ export class HeldPermit {
     }
     this.#isNoticed = this.#notice()
     const again = later(clock.steady(), NOTICE_AGAIN_MS)
-    deadlines.set(this.#expiry, this.#isNoticed || end < again ? end : again)
+    deadlines.set(this, this.#isNoticed || end < again ? end : again)
   }
 
   #notice(): boolean {

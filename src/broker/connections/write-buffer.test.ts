@@ -10,7 +10,7 @@ function connections(): { readonly outgoing: WriteBuffer; readonly written: Buff
   const lastJoin = new LastJoin()
   return Array.from({ length: 3 }, () => {
     const written: Buffer[] = []
-    return { written, outgoing: new WriteBuffer(lastJoin, (bytes) => written.push(bytes)) }
+    return { written, outgoing: new WriteBuffer(lastJoin, { write: (bytes) => written.push(bytes) }) }
   })
 }
 
@@ -43,7 +43,7 @@ test('connections with the same parts write the same bytes, joined once; others 
 test('writes of the same bytes are counted, of one packet and of several', () => {
   const lastJoin = new LastJoin()
   const write = (...parts: readonly Buffer[]): void => {
-    const outgoing = new WriteBuffer(lastJoin, () => {})
+    const outgoing = new WriteBuffer(lastJoin, { write: () => {} })
     for (const bytes of parts) outgoing.publish({ bytes, packetIdOffset: 0 }, 0, false, false, 0)
     outgoing.flush()
   }

@@ -12,6 +12,11 @@ import type { SharedPublish } from '../ports/message.ts'
  */
 const FLUSH_BYTES = 65_536
 
+/** The connection to write to. */
+export interface ByteSink {
+  write(bytes: Buffer): void
+}
+
 export class WriteBuffer {
   /** The waiting packets: each in bytes, or as a number where it has four bytes. */
   #parts: Part[] = []
@@ -23,11 +28,11 @@ export class WriteBuffer {
   #isPatched = false
   #bytes = 0
   readonly #lastJoin: LastJoin
-  readonly #write: (bytes: Buffer) => void
+  readonly #sink: ByteSink
 
-  constructor(lastJoin: LastJoin, write: (bytes: Buffer) => void) {
+  constructor(lastJoin: LastJoin, sink: ByteSink) {
     this.#lastJoin = lastJoin
-    this.#write = write
+    this.#sink = sink
   }
 
   get waitingBytes(): number {
@@ -77,12 +82,12 @@ export class WriteBuffer {
     if (parts.length === 1 && typeof first === 'object' && this.#patches[0] === 0) {
       this.#clear()
       this.#lastJoin.single(first)
-      this.#write(first)
+      this.#sink.write(first)
       return
     }
     const bytes = this.#isPatched ? this.#join() : this.#joinShared()
     this.#clear()
-    this.#write(bytes)
+    this.#sink.write(bytes)
   }
 
   #joinShared(): Buffer {

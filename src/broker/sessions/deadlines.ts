@@ -7,15 +7,15 @@ import type { SteadyMs } from '../../clock.ts'
 /** The mark of a deadline that is in the second being run, and that has not run yet. */
 const DUE = -2
 
-/** A function that is due at a time. It has at most one place in the wheel. */
-export class Deadline {
-  /** The second under which the deadline stands in the wheel; -1 when it is not set. */
-  second = -1
-  readonly due: (now: SteadyMs) => void
-
-  constructor(due: (now: SteadyMs) => void) {
-    this.due = due
-  }
+/** An object with something that is due at a time. It has at most one place in the wheel. */
+export interface Deadline {
+  /**
+   * The second under which the object stands in the wheel; -1, as at first, when no time is set.
+   * The wheel alone changes it.
+   */
+  dueSecond: number
+  /** Called once, when the time has come. */
+  due(now: SteadyMs): void
 }
 
 /** Deadlines come due within a second after their time, never before it. */
@@ -31,21 +31,21 @@ export class Deadlines {
   set(deadline: Deadline, at: SteadyMs): void {
     this.clear(deadline)
     const second = Math.max(Math.ceil(at / 1000), this.#last + 1)
-    deadline.second = second
+    deadline.dueSecond = second
     const place = this.#seconds.get(second)
     if (place === undefined) this.#seconds.set(second, new Set([deadline]))
     else place.add(deadline)
   }
 
   clear(deadline: Deadline): void {
-    if (deadline.second < 0) {
-      deadline.second = -1
+    if (deadline.dueSecond < 0) {
+      deadline.dueSecond = -1
       return
     }
-    const place = this.#seconds.get(deadline.second)
+    const place = this.#seconds.get(deadline.dueSecond)
     place?.delete(deadline)
-    if (place?.size === 0) this.#seconds.delete(deadline.second)
-    deadline.second = -1
+    if (place?.size === 0) this.#seconds.delete(deadline.dueSecond)
+    deadline.dueSecond = -1
   }
 
   /**
@@ -68,11 +68,11 @@ export class Deadlines {
     const place = this.#seconds.get(second)
     if (place === undefined) return
     this.#seconds.delete(second)
-    for (const deadline of place) deadline.second = DUE
+    for (const deadline of place) deadline.dueSecond = DUE
     for (const deadline of place) {
       // A deadline that ran before it in this second may have moved or cleared it.
-      if (deadline.second !== DUE) continue
-      deadline.second = -1
+      if (deadline.dueSecond !== DUE) continue
+      deadline.dueSecond = -1
       deadline.due(now)
     }
   }

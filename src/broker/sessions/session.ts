@@ -6,7 +6,7 @@ import type { QoS } from '../../mqtt/packet.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
 import { matches } from '../../mqtt/topic-filter.ts'
 import type { SteadyMs } from '../../clock.ts'
-import { Deadline } from './deadlines.ts'
+import type { Deadline } from './deadlines.ts'
 import type { Cursor } from './log-places.ts'
 import type { StateChange } from '../ports/engine.ts'
 import type { Branches } from '../ports/policy.ts'
@@ -124,7 +124,10 @@ const OF_PLACE_BYTES = 8
 /** Bytes of a message in the record of its Session. */
 const OF_MESSAGE_BYTES = 64
 
-export class Session implements Reader {
+/** Shared, because an array of its own would take 64 bytes of each Session. */
+const NONE: readonly never[] = []
+
+export class Session implements Reader, Deadline {
   readonly key: string
   readonly tenant: string
   readonly identity: string
@@ -157,7 +160,9 @@ export class Session implements Reader {
   catchingUp = false
   /** The Will Message that waits for its delay. */
   pendingWill: PendingWill | undefined = undefined
-  readonly expiry: Deadline
+  /** Of the deadline for the end of a Session without a connection. */
+  dueSecond = -1
+  readonly #expired: (session: Session) => void
   /** When the Session's last connection ended; undefined while it has one. */
   restingSince: SteadyMs | undefined = undefined
   /** True when the Session has changed since it was last saved. */
@@ -180,10 +185,10 @@ export class Session implements Reader {
   isAwaited = false
   /** The account that counts the bytes of the Session. */
   readonly memory: TenantMemory
-  #retained: readonly WaitingRetained[] = []
+  #retained: readonly WaitingRetained[] = NONE
   #lastOrder = 0
   #lastPacketId = 0
-  #oldPacketIds: readonly number[] = []
+  #oldPacketIds: readonly number[] = NONE
   #oldPosition = 0
   #merged: Map<string, readonly Subscription[]> | undefined = undefined
 
@@ -199,7 +204,12 @@ export class Session implements Reader {
     this.tenant = memory.tenant
     this.identity = identity
     this.clientId = clientId
-    this.expiry = new Deadline(() => expired(this))
+    this.#expired = expired
+  }
+
+  /** The Session has outlived its connection for as long as it may. */
+  due(): void {
+    this.#expired(this)
   }
 
   /** A number above all numbers that the Session gave before, in this process or an earlier one. */

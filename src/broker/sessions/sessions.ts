@@ -167,19 +167,19 @@ export class Sessions {
     }
     session.restingSince = now
     this.#delivery.detach(session)
-    this.#deadlines.set(session.expiry, later(now, session.expirySeconds * 1000))
+    this.#deadlines.set(session, later(now, session.expirySeconds * 1000))
     this.#store?.changed(session)
   }
 
   /** After a restart: the Session has rested since. */
   restore(session: Session, restingSince: SteadyMs): void {
     session.restingSince = restingSince
-    this.#deadlines.set(session.expiry, later(restingSince, session.expirySeconds * 1000))
+    this.#deadlines.set(session, later(restingSince, session.expirySeconds * 1000))
   }
 
   wake(session: Session): void {
     session.restingSince = undefined
-    this.#deadlines.clear(session.expiry)
+    this.#deadlines.clear(session)
   }
 
   /** Ends a Session and all that it holds. It must have no connection. */
@@ -210,7 +210,7 @@ export class Sessions {
     this.#sessionsByTenant.remove(session.tenant)
     this.#sessionsByIdentity.remove(identityKey(session))
     this.#counters.sessions -= 1
-    this.#deadlines.clear(session.expiry)
+    this.#deadlines.clear(session)
     for (const topicFilter of session.subscriptions.keys()) this.unsubscribe(session, topicFilter)
     this.#delivery.forget(session)
     if (this.#sessionsByTenant.of(session.tenant).count === 0) this.#memories.close(session.tenant)

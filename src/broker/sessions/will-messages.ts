@@ -5,7 +5,7 @@
 import type { WillMessage } from '../../mqtt/packet.ts'
 import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
-import { Deadline } from './deadlines.ts'
+import type { Deadline } from './deadlines.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Permit } from '../ports/policy.ts'
 import type { DueWill, PendingWill } from './pending-will.ts'
@@ -70,7 +70,7 @@ export class WillMessages {
   }
 
   #wait(session: Session, due: DueWill, dueAt: SteadyMs): PendingWill {
-    const deadline = new Deadline(() => this.#due(session))
+    const deadline: Deadline = { dueSecond: -1, due: () => this.#due(session) }
     const pending: PendingWill = { ...due, dueAt, deadline, unwatch: () => {} }
     session.pendingWill = pending
     this.#deadlines.set(deadline, dueAt)
