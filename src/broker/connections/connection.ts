@@ -63,7 +63,7 @@ export class Connection
   readonly #transport: Transport
   readonly #input: ConnectionInput
   readonly #output: ConnectionOutput
-  /** Of the deadline for the client's next packet, or for the end of the connection. */
+  /** Its deadline is that of the client's next packet, or the end of the connection. */
   dueSecond = -1
   #state: State = 'awaiting connect'
   #agreement: Agreement | undefined = undefined

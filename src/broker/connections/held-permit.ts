@@ -27,7 +27,7 @@ const NOTICE_AGAIN_MS = 1_000
 export class HeldPermit implements Deadline {
   readonly #host: PermitHost
   readonly #owner: PermitOwner
-  /** Of the deadline for the notice at first, and then for the end. */
+  /** Its deadline is that of the notice at first, and then the end of the permit. */
   dueSecond = -1
   #isNoticed = false
   #noticeAtMs = Infinity

@@ -160,7 +160,7 @@ export class Session implements Reader, Deadline {
   catchingUp = false
   /** The Will Message that waits for its delay. */
   pendingWill: PendingWill | undefined = undefined
-  /** Of the deadline for the end of a Session without a connection. */
+  /** Its deadline is the end of a Session without a connection. */
   dueSecond = -1
   readonly #expired: (session: Session) => void
   /** When the Session's last connection ended; undefined while it has one. */
