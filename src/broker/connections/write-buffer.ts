@@ -21,11 +21,10 @@ export class WriteBuffer {
   /** The waiting packets: each in bytes, or as a number where it has four bytes. */
   #parts: Part[] = []
   /**
-   * The patch for the part at the same place: first byte, Packet Identifier and its offset; 0 for
-   * none.
+   * The patch for the part at the same place: first byte, Packet Identifier and its offset. 0, and
+   * no element at the end: none. Made with the first patch: a reader at QoS 0 needs none.
    */
-  #patches: number[] = []
-  #isPatched = false
+  #patches: number[] | undefined = undefined
   #bytes = 0
   readonly #lastJoin: LastJoin
   readonly #sink: ByteSink
@@ -42,7 +41,6 @@ export class WriteBuffer {
   /** Appends a whole packet. The bytes are not copied, so they may be shared. */
   packet(bytes: Buffer): void {
     this.#parts.push(bytes)
-    this.#patches.push(0)
     this.#added(bytes.length)
   }
 
@@ -52,21 +50,29 @@ export class WriteBuffer {
    */
   acknowledgement(firstByte: number, packetId: number): void {
     this.#parts.push(((firstByte << 24) | (2 << 16) | packetId) >>> 0)
-    this.#patches.push(0)
     this.#added(4)
   }
 
   /** Appends a PUBLISH of shared bytes, with a patch for the members that are this reader's own. */
   publish(shared: SharedPublish, qos: QoS, retain: boolean, dup: boolean, packetId: number): void {
     this.#parts.push(shared.bytes)
-    if (qos === 0 && !retain) this.#patches.push(0)
-    else {
-      this.#isPatched = true
+    if (qos > 0 || retain) {
       const flags = (dup ? 8 : 0) | (qos << 1) | (retain ? 1 : 0)
       // The number goes up to 2^36: a double's integers hold it, a bitwise operator's don't.
-      this.#patches.push((shared.packetIdOffset * 65_536 + packetId) * 16 + flags)
+      this.#patch((shared.packetIdOffset * 65_536 + packetId) * 16 + flags)
     }
     this.#added(shared.bytes.length)
+  }
+
+  /** Patches the last part. */
+  #patch(patch: number): void {
+    const patches = (this.#patches ??= [])
+    while (patches.length < this.#parts.length - 1) patches.push(0)
+    patches.push(patch)
+  }
+
+  get #isPatched(): boolean {
+    return this.#patches !== undefined && this.#patches.length > 0
   }
 
   #added(length: number): void {
@@ -79,7 +85,7 @@ export class WriteBuffer {
     const parts = this.#parts
     if (parts.length === 0) return
     const first = parts[0]
-    if (parts.length === 1 && typeof first === 'object' && this.#patches[0] === 0) {
+    if (parts.length === 1 && typeof first === 'object' && !this.#isPatched) {
       this.#clear()
       this.#lastJoin.single(first)
       this.#sink.write(first)
@@ -102,17 +108,18 @@ export class WriteBuffer {
   #clear(): void {
     if (this.#parts.length > 64) {
       this.#parts = []
-      this.#patches = []
+      this.#patches = undefined
     } else {
       this.#parts.length = 0
-      this.#patches.length = 0
+      if (this.#patches !== undefined) this.#patches.length = 0
     }
     this.#bytes = 0
-    this.#isPatched = false
   }
 
   #join(): Buffer {
     const bytes = Buffer.allocUnsafe(this.#bytes)
+    const patches = this.#patches
+    const patched = patches?.length ?? 0
     let position = 0
     for (let index = 0; index < this.#parts.length; index += 1) {
       const part = this.#parts[index] as Part
@@ -122,7 +129,7 @@ export class WriteBuffer {
         continue
       }
       bytes.set(part, position)
-      const patch = this.#patches[index] as number
+      const patch = patches !== undefined && index < patched ? (patches[index] as number) : 0
       if (patch !== 0) {
         const flags = patch % 16
         bytes[position] = 0x30 | flags
