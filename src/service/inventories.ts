@@ -244,6 +244,7 @@ function stepOf({ settings, outcome, ranAtMs, ...place }: StoredInventoryStep): 
   return { ...place, ...(settings as unknown as StoredSettings), last }
 }
 
-function countsOf({ created, updated, unchanged, refused, missing, removed }: ImportReport) {
-  return { created, updated, unchanged, refused, missing, removed }
+function countsOf({ created, updated, unchanged, refused, missing, removed, applications }: ImportReport) {
+  const missingApplications = applications.filter(({ outcome }) => outcome === 'missing').length
+  return { created, updated, unchanged, refused, missing, removed, missingApplications }
 }

@@ -265,6 +265,39 @@ test('named applications are imported alone, and only into applications of the o
     assert.equal(foreign.created + foreign.updated, 0)
   }))
 
+test('a chosen application that the network server does not have is told, and its devices are missing and stay', () =>
+  withServer(async ({ registry, server, organizationId, run }) => {
+    const ours = await addApplication(registry, organizationId, 'ours')
+    const others = await addApplication(registry, organizationId, 'others')
+    server.deviceList.set(HEAT, [deviceOf('0000000000000003')])
+    const chosen = { applications: { [WATER]: ours, [HEAT]: others } }
+    await run(chosen)
+    server.applicationList = server.applicationList.filter(({ id }) => id !== WATER)
+    const gone = {
+      id: WATER,
+      name: WATER,
+      applicationId: ours,
+      outcome: 'missing',
+      reason: 'network_server_application_not_found',
+      message: 'the network server has no application with this id',
+    }
+    const removable = new Set(['0000000000000001', '0000000000000002'])
+    for (const isDryRun of [true, false]) {
+      const report = await run(chosen, { isDryRun, removable })
+      assert.deepEqual(report.applications.at(-1), gone)
+      assert.equal(report.applications.length, 2)
+      assert.deepEqual([report.unchanged, report.refused, report.missing, report.removed], [1, 0, 2, 0])
+      assert.deepEqual(report.missingDevEuis, [...removable])
+    }
+    // A device that has gone from another application is removed as ever.
+    server.deviceList.set(HEAT, [deviceOf('0000000000000004')])
+    const later = await run(chosen, { removable: new Set([...removable, '0000000000000003']) })
+    assert.deepEqual([later.created, later.missing, later.removed], [1, 2, 1])
+    assert.notEqual(await registry.devices.get('0000000000000001'), undefined)
+    const both = await run({ applications: { [WATER]: 'none' } }, { isDryRun: true })
+    assert.deepEqual(both.applications.at(-1), { ...gone, applicationId: '' })
+  }))
+
 test('a script that is no JavaScript makes no profile; its devices come without one', () =>
   withServer(async ({ registry, server, run }) => {
     server.profileList.set('p1', profileOf({ payloadDecoderScript: 'function !!' }))

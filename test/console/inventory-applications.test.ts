@@ -232,8 +232,13 @@ test('an application that is not there is told at its field, also when it goes b
   const { from, into } = row(dialog, 1)
   await dialog.getByText('The network server lists no application with this id.').waitFor()
   await dialog.getByText('The organization has no application with this id.').waitFor()
+  await page.getByText('0 refused. 1 chosen application is missing there.').waitFor()
   assert.deepEqual([await from.getAttribute('aria-invalid'), await into.getAttribute('aria-invalid')], ['true', 'true'])
   await window.assertLook('inventory-application-unknown')
+  await dialog.getByRole('button', { name: 'Look' }).click()
+  await dialog.getByText('0 refused. 1 chosen application is missing there.').waitFor()
+  const words = 'missing there: the network server has no application with this id'
+  await dialog.getByRole('row', { name: `Application unknown ${words}` }).waitFor()
 
   const late = await administration.application(world.organizationId, { name: 'late' })
   await page.reload()

@@ -48,6 +48,16 @@ after(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
+/** The list of inventories, once the step has run. */
+async function ranList(): Promise<string> {
+  const deadline = performance.now() + 30_000
+  for (;;) {
+    const list = await succeed(shell, 'inventory list --organization alpine')
+    if (!list.includes('not run yet')) return list
+    assert.ok(performance.now() < deadline, list)
+  }
+}
+
 test('look shows what import then does, and a second import changes nothing', async () => {
   assert.match(
     await succeed(shell, 'inventory list --organization alpine'),
@@ -75,8 +85,23 @@ test('an application of the network server is named by its id, with an applicati
   assert.deepEqual([moved['createdCount'], moved['updatedCount']], [0, 3])
   const [device] = moved['devices'] as readonly { readonly members: readonly string[] }[]
   assert.deepEqual(device?.members, ['applicationId'])
-  const none = await json(shell, 'inventory look ttn --organization alpine --application theirs=other')
-  assert.deepEqual([none['createdCount'], none['updatedCount'], none['unchangedCount']], [0, 0, 0])
+})
+
+test('an application that the network server does not have is told, and the import fails', async () => {
+  const options = '--organization alpine --application theirs=other --application meters=1 --tag site=north'
+  const look = await succeed(shell, `inventory look ttn ${options}`)
+  const row = 'theirs +theirs +2 +missing +the network server has no application with this id'
+  assert.match(look, new RegExp(`\\n${row}\\n`))
+  assert.match(look, /, 0 refused\. 1 chosen application is missing there\.\n$/)
+  const { code, out } = await shell(`inventory import ttn ${options}`)
+  assert.deepEqual([code, out.endsWith(' 1 chosen application is missing there.\n')], [1, true])
+  const report = await json(shell, `inventory look ttn ${options}`)
+  assert.deepEqual([report['createdCount'], report['updatedCount'], report['unchangedCount']], [0, 0, 3])
+  const [, gone] = report['applications'] as readonly { readonly [member: string]: unknown }[]
+  assert.deepEqual(
+    [gone?.['networkServerApplicationID'], gone?.['applicationID'], gone?.['outcome'], gone?.['reason']],
+    ['theirs', '2', 'missing', 'network_server_application_not_found'],
+  )
 })
 
 test('an organization that does not own the network server sees no inventory', async () => {
@@ -106,16 +131,21 @@ test('kept in step, it tells of a device that is gone; the step ends on wish', a
     await succeed(shell, 'inventory keep-in-step ttn --organization alpine --interval-seconds 300 --tag site=north'),
     'The organization is kept in step with ttn.\n',
   )
-  const deadline = performance.now() + 30_000
-  let list: string
-  do {
-    list = await succeed(shell, 'inventory list --organization alpine')
-    assert.ok(performance.now() < deadline, list)
-  } while (list.includes('not run yet'))
   assert.match(
-    list,
+    await ranList(),
     /\nttn +the-things-stack +300 +\S+ +0 devices created, 0 changed, 2 as they are, 0 refused, 1 missing there, 0 removed\.\n$/,
   )
   await succeed(shell, 'inventory end-step ttn --organization alpine --yes')
   assert.match(await succeed(shell, 'inventory list --organization alpine'), /\nttn +the-things-stack\n$/)
+})
+
+test('kept in step by ids, it tells of an application that is gone', async () => {
+  const chosen = '--application meters=1 --application theirs=other'
+  await succeed(shell, `inventory keep-in-step ttn --organization alpine ${chosen}`)
+  const list = await ranList()
+  assert.match(
+    list,
+    / 2 as they are, 0 refused, 1 missing there, 0 removed\. 1 chosen application is missing there\.\n$/,
+  )
+  await succeed(shell, 'inventory end-step ttn --organization alpine --yes')
 })

@@ -10,10 +10,10 @@ export const INVENTORIES_PATH = '/api/inventories'
 /** The ways of the network server's device profiles. */
 export type ProfileMode = 'IMPORT' | 'BY_NAME' | 'NONE'
 
-/** The fate of a thing in an import. */
+/** The fate of a thing in an import. An application is `missing` that the network server lacks. */
 export interface ImportedThing {
   readonly name: string
-  readonly outcome: 'created' | 'updated' | 'unchanged' | 'refused' | 'leftOut'
+  readonly outcome: 'created' | 'updated' | 'unchanged' | 'refused' | 'leftOut' | 'missing'
   readonly message: string
 }
 

@@ -88,4 +88,12 @@ test('an application that is not there is a fault at its field, and so is one th
   assert.deepEqual(faultsOf(row('water', '1'), { theirs, ours, report }), {
     ours: 'The organization has no application 1.',
   })
+  const missing = 'the network server has no application with this id'
+  const gone: InventoryReport = {
+    ...REPORT,
+    applications: [{ ...ids, name: 'water', outcome: 'missing', message: missing }],
+  }
+  assert.deepEqual(faultsOf(row('water', '1'), { theirs, ours, report: gone }), {
+    theirs: 'The network server has no application with this id.',
+  })
 })

@@ -108,13 +108,12 @@ interface KnownApplications {
 export function faultsOf(row: ApplicationRow, { theirs, ours, report }: KnownApplications): RowFaults {
   const isListed = row.theirs === null || theirs === undefined || theirs.some(({ id }) => id === row.theirs)
   const isHere = row.ours === null || ours === undefined || ours.some(({ id }) => id === row.ours)
-  const refused = report?.applications.find(
-    ({ networkServerApplicationID: id, outcome }) => id === row.theirs && outcome === 'refused',
-  )
+  const reported = report?.applications.find(({ networkServerApplicationID: id }) => id === row.theirs)
   return {
     ...(isListed ? {} : { theirs: 'The network server lists no application with this id.' }),
     ...(isHere ? {} : { ours: 'The organization has no application with this id.' }),
-    ...(refused === undefined ? {} : { ours: asSentence(refused.message) }),
+    ...(reported?.outcome === 'missing' ? { theirs: asSentence(reported.message) } : {}),
+    ...(reported?.outcome === 'refused' ? { ours: asSentence(reported.message) } : {}),
   }
 }
 

@@ -32,7 +32,7 @@ export function InventoryReportView({ report }: { readonly report: InventoryRepo
     <Stack gap="xs">
       <Alert
         variant="light"
-        color={report.refusedCount > 0 ? 'yellow' : 'green'}
+        color={report.refusedCount > 0 || missingApplications(report) > 0 ? 'yellow' : 'green'}
         icon={<Icon name="server" />}
         role="status"
       >
@@ -87,7 +87,7 @@ function rowOf(
   return { key: `${what} ${id}`, what, name, outcome: words.join(': ') }
 }
 
-/** The counts in a sentence. */
+/** The counts in a sentence, and a second one where chosen applications are missing. */
 export function sentenceOfReport(report: InventoryReport): string {
   const { createdCount, updatedCount, unchangedCount, refusedCount, missingCount, removedCount, dryRun } = report
   const devices = createdCount === 1 ? '1 device' : `${createdCount.toLocaleString('en')} devices`
@@ -99,7 +99,16 @@ export function sentenceOfReport(report: InventoryReport): string {
     ...(missingCount === 0 ? [] : [`${missingCount.toLocaleString('en')} missing there`]),
     ...(removedCount === 0 ? [] : [`${removedCount.toLocaleString('en')} removed`]),
   ]
-  return `${parts.join(', ')}.`
+  const applications = missingApplications(report)
+  const sentence = `${parts.join(', ')}.`
+  if (applications === 0) return sentence
+  if (applications === 1) return `${sentence} 1 chosen application is missing there.`
+  return `${sentence} ${applications.toLocaleString('en')} chosen applications are missing there.`
+}
+
+/** The number of the chosen applications that the network server does not have. */
+function missingApplications({ applications }: InventoryReport): number {
+  return applications.filter(({ outcome }) => outcome === 'missing').length
 }
 
 function wordsOf(outcome: ImportedThing['outcome'], isLook: boolean): string {
@@ -109,6 +118,7 @@ function wordsOf(outcome: ImportedThing['outcome'], isLook: boolean): string {
     unchanged: 'stays as it is',
     refused: 'refused',
     leftOut: 'left out',
+    missing: 'missing there',
   }
   return words[outcome]
 }

@@ -37,7 +37,10 @@ interface StepOptions extends ImportOptions {
 const PATH = '/api/inventories'
 const WHAT = 'the inventories of network servers'
 
-/** Adds the commands. A device that was refused makes the exit code of `import` 1. */
+/**
+ * Adds the commands. The exit code of `import` is 1 if a device was refused, or if an application
+ * was refused or is missing.
+ */
 export function addInventoryCommands(program: Command, terminal: Terminal, exit: { code: number }): void {
   const inventory = program
     .command('inventory')
@@ -127,7 +130,7 @@ function addImport(inventory: Command, terminal: Terminal, exit: { code: number 
         const body = { organizationID, dryRun: isLook, inventoryImport: settings }
         return client.request('POST', `${PATH}/${encodeURIComponent(name)}/import`, body).catch(refusedFor(name))
       })
-      exit.code = !isLook && Number(report['refusedCount']) > 0 ? 1 : 0
+      exit.code = !isLook && !isWhole(report) ? 1 : 0
       if (options.json === true) showJson(terminal, report)
       else showReport(terminal, report)
     },
@@ -220,7 +223,18 @@ function showReport(terminal: Terminal, report: JsonObject): void {
   terminal.out(`${sentenceOf(report)}\n`)
 }
 
-/** `2 devices created, 1 changed, 7 as they were, 0 refused.` */
+/** Whether the import did all that was asked for. */
+function isWhole(report: JsonObject): boolean {
+  const isDone = objectsAt(report, 'applications').every(
+    ({ outcome }) => outcome !== 'refused' && outcome !== 'missing',
+  )
+  return isDone && Number(report['refusedCount']) === 0
+}
+
+/**
+ * `2 devices created, 1 changed, 7 as they are, 0 refused.`, with further sentences for things that
+ * are missing.
+ */
 function sentenceOf(report: JsonObject): string {
   const [created = 0, updated = 0, unchanged = 0, refused = 0, missing = 0, removed = 0] = [
     'createdCount',
@@ -232,5 +246,8 @@ function sentenceOf(report: JsonObject): string {
   ].map((member) => Number(report[member]))
   const gone = missing + removed === 0 ? '' : `, ${missing} missing there, ${removed} removed`
   const would = report['dryRun'] === true ? ' would be' : ''
-  return `${counted(created, 'device')}${would} created, ${updated} changed, ${unchanged} as they are, ${refused} refused${gone}.`
+  const devices = `${counted(created, 'device')}${would} created, ${updated} changed, ${unchanged} as they are, ${refused} refused${gone}.`
+  const applications = objectsAt(report, 'applications').filter(({ outcome }) => outcome === 'missing').length
+  if (applications === 0) return devices
+  return `${devices} ${counted(applications, 'chosen application')} ${applications === 1 ? 'is' : 'are'} missing there.`
 }

@@ -90,7 +90,9 @@ const StepBody = Type.Object({
         }),
       ),
       removeMissing: Type.Optional(
-        flag('Removes devices that an import made, and that the network server misses in two imports in a row.'),
+        flag(
+          'Removes devices that an import made, and that the network server misses in two imports in a row. Devices of a missing application stay.',
+        ),
       ),
     },
     { [NAME]: 'NewInventoryStep' },
@@ -98,7 +100,8 @@ const StepBody = Type.Object({
 })
 
 const Outcome = choice(OUTCOMES, {
-  description: 'What happened, or with dryRun would happen. leftOut: it has no place here.',
+  description:
+    'What happened, or with dryRun would happen. leftOut: it has no place here. missing: an application that `applications` names, and that the network server does not have.',
   [NAME]: 'InventoryOutcome',
 })
 
@@ -120,14 +123,15 @@ const Report = Type.Object(
     unchangedCount: Type.Integer(),
     refusedCount: Type.Integer(),
     missingCount: Type.Integer({
-      description: 'Devices that an earlier import made, and that the network server has no longer. They stay.',
+      description:
+        'Devices that an earlier import made, and that the network server has no longer. They stay. Devices of a missing application are among them.',
     }),
     removedCount: Type.Integer({ description: 'Missing devices that were removed.' }),
     applications: Type.Array(
       Type.Object(
         {
           networkServerApplicationID: Type.String(),
-          name: Type.String(),
+          name: Type.String({ description: 'The id for a missing application.' }),
           applicationID: Type.String({ description: 'Here; "" for none.' }),
           ...Said,
         },

@@ -25,14 +25,18 @@ export interface ImportSettings {
   readonly tags: Readonly<Record<string, string>>
 }
 
-export const OUTCOMES = ['created', 'updated', 'unchanged', 'refused', 'leftOut'] as const
+export const OUTCOMES = ['created', 'updated', 'unchanged', 'refused', 'leftOut', 'missing'] as const
 
-/** The fate of a thing, or in a look the fate that it would have. */
+/**
+ * The fate of a thing, or in a look the fate that it would have. An application is `missing` if the
+ * settings choose it, and the network server does not have it.
+ */
 export type ImportOutcome = (typeof OUTCOMES)[number]
 
 export interface ReportedApplication {
   /** The network server's own id. */
   readonly id: string
+  /** The id for an application that is missing. */
   readonly name: string
   /** Here; empty where there is none. */
   readonly applicationId: string
@@ -67,7 +71,10 @@ export interface ImportReport {
   readonly updated: number
   readonly unchanged: number
   readonly refused: number
-  /** Devices that an earlier import made, and that the network server has no longer. */
+  /**
+   * Devices that an earlier import made, and that the network server has no longer. Devices of an
+   * application that is missing are among them, and are not removed.
+   */
   readonly missing: number
   readonly removed: number
   readonly applications: readonly ReportedApplication[]

@@ -67,13 +67,14 @@ async function planApplications(
   { organizationId, applications, createsApplications }: ImportSettings,
 ): Promise<readonly ReportedApplication[]> {
   const ours = await registry.applicationsOf(organizationId)
-  return listed.map(({ id, name: writtenName }) => {
+  const isOurs = (applicationId: string): boolean => ours.some(({ id }) => id === applicationId)
+  const reports = listed.map(({ id, name: writtenName }): ReportedApplication => {
     const name = nameOf(writtenName, id)
     const report = { id, name, applicationId: '', outcome: 'leftOut', reason: '', message: '' } as const
     if (applications !== undefined) {
       const mapped = Object.hasOwn(applications, id) ? applications[id] : undefined
       if (mapped === undefined) return report
-      if (ours.some((one) => one.id === mapped)) return { ...report, applicationId: mapped, outcome: 'unchanged' }
+      if (isOurs(mapped)) return { ...report, applicationId: mapped, outcome: 'unchanged' }
       const message = `the organization has no application ${mapped}`
       return { ...report, outcome: 'refused', reason: 'application_not_found', message }
     }
@@ -81,6 +82,15 @@ async function planApplications(
     if (found !== undefined) return { ...report, applicationId: found.id, outcome: 'unchanged' }
     return createsApplications ? { ...report, outcome: 'created' } : report
   })
+  const known = new Set(listed.map(({ id }) => id))
+  const missing = Object.entries(applications ?? {}).flatMap(([id, mapped]): readonly ReportedApplication[] => {
+    if (known.has(id)) return []
+    const applicationId = isOurs(mapped) ? mapped : ''
+    const message = 'the network server has no application with this id'
+    const reason = 'network_server_application_not_found'
+    return [{ id, name: nameOf('', id), applicationId, outcome: 'missing', reason, message }]
+  })
+  return [...reports, ...missing]
 }
 
 class ImportRun {
@@ -141,7 +151,7 @@ class ImportRun {
     const missing = Array.from(known.values()).filter(
       ({ devEui, variables }) => variables[INVENTORY_OF] === networkServer.name && !listed.has(devEui),
     )
-    const removed = await this.#remove(missing, inventory)
+    const removed = await this.#remove(missing, inventory, applications)
     const { leftOut: _, ...counts } = this.#counts
     return {
       isDryRun: this.#isDryRun,
@@ -228,13 +238,21 @@ class ImportRun {
     else this.#devices.push({ ...device, outcome: 'refused', reason: outcome.reason, message: outcome.message })
   }
 
-  /** Nothing is removed on the word of an empty list: a right that is missing makes lists empty. */
-  async #remove(missing: readonly KnownDevice[], inventory: Inventory): Promise<number> {
+  /**
+   * Nothing is removed on the word of a list that is empty, and no device whose application may be
+   * one that is missing: a right that was taken away hides devices and applications.
+   */
+  async #remove(
+    missing: readonly KnownDevice[],
+    inventory: Inventory,
+    applications: readonly ReportedApplication[],
+  ): Promise<number> {
     const { registry, removable } = this.#parts
     if (this.#isDryRun || removable === undefined || inventory.devices.length === 0) return 0
+    const kept = new Set(applications.flatMap((one) => (one.outcome === 'missing' ? [one.applicationId] : [])))
     let removed = 0
-    for (const { devEui } of missing) {
-      if (!removable.has(devEui)) continue
+    for (const { devEui, applicationId } of missing) {
+      if (!removable.has(devEui) || kept.has(applicationId)) continue
       await nextTurn()
       if ((await registry.removeDevice(devEui)).ok) removed += 1
     }
