@@ -218,6 +218,12 @@ test('the dialog has the settings of the step, and changes the interval without 
   await again.getByRole('button', { name: 'Look' }).click()
   await again.getByRole('row', { name: 'Application Lamps goes into water-network' }).waitFor()
   assert.equal(await keep.isDisabled(), false)
+  await again.getByRole('button', { name: 'Take application 1 away' }).click()
+  await again.getByText('No application is chosen.').waitFor()
+  assert.deepEqual(
+    [await keep.isDisabled(), await again.getByRole('button', { name: 'Look' }).isDisabled()],
+    [true, true],
+  )
   window.assertQuiet()
   await window.close()
 })

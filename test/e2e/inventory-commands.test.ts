@@ -104,6 +104,29 @@ test('an application that the network server does not have is told, and the impo
   )
 })
 
+test('a choice of no application is refused at its member; a look lists the applications', async () => {
+  const { http, adminSession: token } = service
+  const organizationID = '1'
+  const nothing = { applications: {} }
+  for (const [method, path, body, member] of [
+    ['PUT', 'step', { organizationID, inventoryStep: nothing }, 'inventoryStep'],
+    ['POST', 'import', { organizationID, inventoryImport: nothing }, 'inventoryImport'],
+  ] as const) {
+    const answer = await http.ask(method, `/api/inventories/ttn/${path}`, { token, json: body })
+    assert.deepEqual(
+      [answer.status, answer.body['message']],
+      [400, `${member}.applications: must name an application, or be left out for all by their ids and names`],
+    )
+  }
+  const { code, error } = await shell('inventory keep-in-step ttn --organization alpine --application')
+  assert.deepEqual([code, error.includes("'--application <theirs=ours>' argument missing")], [2, true])
+  const { result } = await json(shell, 'inventory list --organization alpine')
+  assert.equal((result as readonly { readonly step: unknown }[])[0]?.step, null)
+  const look = { organizationID, dryRun: true, inventoryImport: nothing }
+  const report = await http.must('POST', '/api/inventories/ttn/import', { token, json: look })
+  assert.partialDeepStrictEqual(report, { applications: [{ outcome: 'leftOut' }], devices: [], unchangedCount: 0 })
+})
+
 test('an organization that does not own the network server sees no inventory', async () => {
   assert.equal(
     await succeed(shell, 'inventory list --organization valley'),

@@ -75,6 +75,7 @@ function ApplicationRows({ inventory, draft: { rows }, report, onChange }: Appli
           <Text size="sm">Asking {networkServer} for its applications</Text>
         </Group>
       ) : null}
+      {rows.length === 0 ? <Text size="sm">No application is chosen.</Text> : null}
       {rows.map((row, index) => (
         <ApplicationRowFields
           key={row.key}

@@ -7,7 +7,7 @@ import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import type { Viewer } from '../../identity/store/result.ts'
 import { inOrganization } from '../api/access.ts'
-import { accepted } from '../api/errors.ts'
+import { accepted, invalidArgument } from '../api/errors.ts'
 import { choice, DevEui, Empty, flag, id, responses, timestamp, TimestampOrNull } from '../api/fields.ts'
 import { demandGlobalAdmin } from '../api/ownership.ts'
 import { resource, route } from '../api/routes.ts'
@@ -60,7 +60,7 @@ const Settings = {
     Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 64 }), {
       maxProperties: MAXIMUM_APPLICATIONS,
       description:
-        'Applications of the network server to applications here: {"<their id>": "<our id>"}. No others are imported. When not given, each goes to the application with the same id, or else with the same name.',
+        'Applications of the network server to applications here: {"<their id>": "<our id>"}. No others are imported. When not given, each goes to the application with the same id, or else with the same name. An empty object is good for a look alone, which then only lists the applications.',
     }),
   ),
   createApplications: Type.Optional(flag('Makes an application for each that has none here.')),
@@ -247,6 +247,7 @@ function importInventory(inventories: Inventories): Route {
     handle: async ({ viewer, organizationId }, request) => {
       const { dryRun = false, inventoryImport } = request.body
       if (inventoryImport.ofDeployment === true) demandGlobalAdmin(viewer)
+      if (!dryRun) demandChoice(inventoryImport, 'inventoryImport')
       const { networkServer } = request.params
       const { ofDeployment = false } = inventoryImport
       const settings = settingsOf(inventoryImport, organizationId, viewer)
@@ -272,6 +273,7 @@ function setStep(inventories: Inventories): Route {
     handle: async ({ viewer, organizationId }, request) => {
       const given = request.body.inventoryStep
       if (given.ofDeployment === true) demandGlobalAdmin(viewer)
+      demandChoice(given, 'inventoryStep')
       const { intervalSeconds = 3600, removeMissing = false, ofDeployment = false } = given
       const step = {
         networkServer: request.params.networkServer,
@@ -308,6 +310,13 @@ function removeStep(inventories: Inventories): Route {
 }
 
 type Given = Static<typeof Body>['inventoryImport']
+
+/** Refuses a choice of no application: a step with it would import nothing, for ever. */
+function demandChoice({ applications }: Given, member: string): void {
+  if (applications === undefined || Object.keys(applications).length > 0) return
+  const rule = 'must name an application, or be left out for all by their ids and names'
+  throw invalidArgument(`${member}.applications: ${rule}`)
+}
 
 /** Only global admins give an application its id, as when they create one by hand. */
 function settingsOf(
