@@ -20,6 +20,7 @@ import type {
   NetworkServerEntry,
   TheThingsStackEntry,
 } from '../lorawan/network-servers/settings.ts'
+import { ImportTurns } from './import-turns.ts'
 import { inventoryRegistry } from './inventory-registry.ts'
 import { isHome } from './fleet.ts'
 import { readEntriesOfRegistry } from './network-server-entries.ts'
@@ -27,7 +28,7 @@ import type { Parts, StartContext } from './parts.ts'
 
 /** The one process that keeps in step, as a thing that has a home. */
 const WATCH = 'inventory/steps'
-/** Imports at the same time in this process, besides the runs of steps. */
+/** Imports at the same time in this process, with the runs of steps. */
 const MAXIMUM_IMPORTS = 4
 
 /** The inventories, and the watch that keeps organizations in step. */
@@ -35,6 +36,8 @@ export interface OpenedInventories {
   readonly inventories: Inventories
   readonly steps: InventorySteps
 }
+
+const BUSY = 'inventory_busy'
 
 type EntryWithInventory = ChirpStackGrpcEntry | TheThingsStackEntry
 
@@ -48,6 +51,8 @@ interface Place {
 
 type Needed = Pick<Parts, 'registry' | 'entriesOfFile'> & { readonly codecs: ScriptChecks }
 
+type RunParts = Needed & { readonly turns: ImportTurns }
+
 /** Opens them. `steps.tick` is for after the broker's start. */
 export function openInventories(context: StartContext, parts: Needed): OpenedInventories {
   const { nodes, shutdown } = context
@@ -55,13 +60,16 @@ export function openInventories(context: StartContext, parts: Needed): OpenedInv
   const closing = new AbortController()
   const { registry } = parts
   const entries = async () => [...parts.entriesOfFile, ...(await readEntriesOfRegistry(context, parts))]
-  const runs = new ImportRuns(parts, entries, closing.signal)
+  const turns = new ImportTurns(nodes?.bus, MAXIMUM_IMPORTS)
+  const runs = new ImportRuns({ ...parts, turns }, entries, closing.signal)
   const steps = new InventorySteps({
     steps: async () => (await registry.inventorySteps.list()).map(stepOf),
     run: async (step) => {
       const last = await runs.step(step)
       const { networkServer, organizationId } = step
       const { report, code } = last
+      // It is due as before, and the next look begins it again.
+      if (code === BUSY) return
       const counts = report === null ? {} : countsOf(report)
       if (code === '') log.info({ networkServer, organizationId, ...counts }, 'inventory.in_step')
       else log.warn({ networkServer, organizationId, code, reason: last.message }, 'inventory.not_read')
@@ -128,13 +136,11 @@ function createInventories(
 
 /** Runs imports: one of an organization at a time. */
 class ImportRuns {
-  readonly #parts: Needed
+  readonly #parts: RunParts
   readonly #entries: () => Promise<readonly NetworkServerEntry[]>
   readonly #closing: AbortSignal
-  /** The organizations of the imports under way. */
-  readonly #running = new Set<string>()
 
-  constructor(parts: Needed, entries: () => Promise<readonly NetworkServerEntry[]>, closing: AbortSignal) {
+  constructor(parts: RunParts, entries: () => Promise<readonly NetworkServerEntry[]>, closing: AbortSignal) {
     this.#parts = parts
     this.#entries = entries
     this.#closing = closing
@@ -147,11 +153,10 @@ class ImportRuns {
     actor: Actor,
   ): Promise<Result<ImportReport>> {
     const { organizationId } = asked.settings
-    const { registry } = this.#parts
-    if (this.#running.size >= MAXIMUM_IMPORTS || this.#running.has(organizationId)) {
+    const { registry, turns } = this.#parts
+    if (!(await turns.begin(organizationId))) {
       return refuse('resource_exhausted', 'inventory_busy', 'another inventory is being imported: try again later')
     }
-    this.#running.add(organizationId)
     try {
       const entry = (await this.#entries()).find(({ name }) => name === asked.networkServer)
       const place = entry && (await placeIn(registry, entry, organizationId, asked.isOfDeployment))
@@ -161,11 +166,11 @@ class ImportRuns {
       if (error instanceof InventoryUnreadable) return refuse('failed_precondition', error.code, error.message)
       throw error
     } finally {
-      this.#running.delete(organizationId)
+      turns.end(organizationId)
     }
   }
 
-  /** The run of a step. */
+  /** The run of a step. An outcome that says BUSY is none: nothing was read. */
   async step(step: InventoryStep): Promise<StepOutcome> {
     const { networkServer, isOfDeployment, settings, removesMissing, last } = step
     const removable = removesMissing ? new Set(last?.report?.missingDevEuis) : undefined
