@@ -167,11 +167,12 @@ await describeWithNetworkServers('an inventory at several nodes', { timeout: 180
     await watcher.kill()
     assert.ok(begunMs < RAN_MS)
     const startMs = performance.now()
-    // It is due again, even if the killed node has noted its run.
-    await keepInStep(survivor)
+    // A run that was cut off is due still. On a slow machine, the kill may come behind its end.
+    const wasCutOff = (await stepAt(survivor))['lastRunAt'] === null
+    if (!wasCutOff) await keepInStep(survivor)
     const report = await ranAt(survivor, TAKEN_OVER_MS + RAN_MS)
     t.diagnostic(
-      `killed after ${created} devices, taken over and run in ${(performance.now() - startMs).toFixed(0)} ms`,
+      `killed ${wasCutOff ? 'within a run' : 'after a run'}, at ${created} devices; run again after ${(performance.now() - startMs).toFixed(0)} ms`,
     )
     assert.ok(performance.now() - startMs < TAKEN_OVER_MS)
     assert.equal(Number(report['createdCount']) + Number(report['unchangedCount']), all)
