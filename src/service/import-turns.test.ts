@@ -41,3 +41,10 @@ test('a node that does not answer holds up no turn for longer than two seconds',
   clock.advance(2_000)
   assert.equal(await begun, true)
 })
+
+test('an organization whose turn could not be asked for has none, and may ask again', async () => {
+  const bus = { serve: () => {}, gather: () => Promise.reject(new Error('the bus is closed')) }
+  const turns = new ImportTurns(bus, 1)
+  await assert.rejects(turns.begin('1'), /closed/)
+  await assert.rejects(turns.begin('1'), /closed/)
+})

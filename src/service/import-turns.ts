@@ -30,9 +30,13 @@ export class ImportTurns {
     if (this.#organizations.size >= this.#maximum || this.#organizations.has(organizationId)) return false
     // Other nodes see it before they are asked, so at most one of them has the turn.
     this.#organizations.add(organizationId)
-    const asked = await this.#bus?.gather(KIND, Buffer.from(organizationId), ASK_MS)
-    const isFree = asked === undefined || asked.answers.every(({ body }) => !BUSY.equals(body))
-    if (!isFree) this.end(organizationId)
+    let isFree = false
+    try {
+      const asked = await this.#bus?.gather(KIND, Buffer.from(organizationId), ASK_MS)
+      isFree = asked === undefined || asked.answers.every(({ body }) => !BUSY.equals(body))
+    } finally {
+      if (!isFree) this.end(organizationId)
+    }
     return isFree
   }
 

@@ -14,7 +14,7 @@ const SUBSCRIPTION_BYTES = 1_600
 /** The Topic Filter, its levels in the index, the key of its record, and their rounding. */
 const TOPIC_FILTER_COPIES = 4
 /** Bytes of a retained message that its bound does not count: its record, its place by topic. */
-const RETAINED_MESSAGE_BYTES = 1_500
+const RETAINED_MESSAGE_BYTES = 2_300
 
 /**
  * The bytes of memory that a tenant holds, about. `connectionBytes` are the bytes that its account
