@@ -16,21 +16,21 @@ export const MAXIMUM_SECOND_RUNS = 3
 
 /**
  * Runs failed files again, one after the other. Returns what the second runs change of the counts
- * of the whole run, and the files that passed.
- * @template {Counts & { readonly file: string }} Result
+ * of the whole run, and the first results of the files that passed then.
+ * @template {Counts} Result
  * @param {readonly Result[]} failed The results of the failed files.
- * @param {(file: string) => Promise<Counts>} runAlone Runs one file by itself.
- * @returns {Promise<Counts & { readonly unsteady: readonly string[] }>}
+ * @param {(first: Result) => Promise<Counts>} runAlone Runs the file of a result by itself.
+ * @returns {Promise<Counts & { readonly unsteady: readonly Result[] }>}
  */
 export async function runAgain(failed, runAlone) {
   const change = { passed: 0, failed: 0, skipped: 0 }
-  /** @type {string[]} */
+  /** @type {Result[]} */
   const unsteady = []
   if (failed.length > MAXIMUM_SECOND_RUNS) return { ...change, unsteady }
   for (const first of failed) {
-    const second = await runAlone(first.file)
+    const second = await runAlone(first)
     if (second.failed > 0) continue
-    unsteady.push(first.file)
+    unsteady.push(first)
     change.passed += second.passed - first.passed
     change.failed -= first.failed
     change.skipped += second.skipped - first.skipped

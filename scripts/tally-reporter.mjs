@@ -6,14 +6,6 @@
  * @property {number} failed Failed and cancelled tests.
  * @property {number} skipped Skipped tests, and tests still to be written.
  * @property {readonly string[]} notes The diagnostics of the tests.
- * @property {Readonly<Record<string, number>>} seconds The duration of each test file, by its path.
- * @property {readonly FileCounts[]} failedFiles The files with failed tests that told their counts.
- *
- * @typedef {object} FileCounts
- * @property {string} file An absolute path.
- * @property {number} passed
- * @property {number} failed
- * @property {number} skipped
  */
 
 /** The runner sends its own counts as diagnostics too. */
@@ -23,23 +15,14 @@ const COUNT = /^(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\
 export default async function* tallyReporter(source) {
   /** @type {string[]} */
   const notes = []
-  /** @type {Record<string, number>} */
-  const seconds = {}
-  /** @type {FileCounts[]} */
-  const failedFiles = []
   for await (const event of source) {
     if (event.type === 'test:diagnostic' && !COUNT.test(event.data.message)) notes.push(event.data.message)
-    if (event.type !== 'test:summary') continue
-    const { counts: all, duration_ms: durationMs, file } = event.data
-    const skipped = all.skipped + all.todo
-    const counts = { passed: all.passed, failed: all.tests - all.passed - skipped, skipped }
-    if (file === undefined) {
-      /** @type {Tally} */
-      const tally = { ...counts, notes, seconds, failedFiles }
-      yield JSON.stringify(tally)
-    } else {
-      seconds[file] = durationMs / 1_000
-      if (counts.failed > 0) failedFiles.push({ file, ...counts })
-    }
+    // Each file has a summary, and the whole run has one without a file.
+    if (event.type !== 'test:summary' || event.data.file !== undefined) continue
+    const { counts } = event.data
+    const skipped = counts.skipped + counts.todo
+    /** @type {Tally} */
+    const tally = { passed: counts.passed, failed: counts.tests - counts.passed - skipped, skipped, notes }
+    yield JSON.stringify(tally)
   }
 }

@@ -22,31 +22,54 @@ export const NODE_ALONE = {
 }
 
 /**
- * Files and folders that use the processor for less than a tenth of their time: real network
- * servers with their receive windows, and limits of time.
+ * Files and folders that use the processor for less than a quarter of their time: real network
+ * servers with their receive windows, servers of NATS that fail, the demonstration, and limits of
+ * time.
  */
-const WAITING = ['test/network-servers/', 'test/e2e/half-open.test.ts', 'test/e2e/simulator-families.test.ts']
+const WAITING = [
+  'test/network-servers/',
+  'test/documentation/',
+  'src/engine/nats/nats-faults.test.ts',
+  'test/e2e/half-open.test.ts',
+  'test/e2e/simulator-families.test.ts',
+]
 
 /** The slowest files and folders, the slowest first. */
-const SLOW = ['test/network-servers/', 'test/console/', 'test/neighbours/', 'test/e2e/', 'src/http/']
+const SLOW = [
+  'test/network-servers/core.test.ts',
+  'test/network-servers/lost-answers.test.ts',
+  'test/documentation/',
+  'src/engine/nats/nats-faults.test.ts',
+  'test/network-servers/',
+  'test/cluster/',
+  'test/console/administration.test.ts',
+  'test/console/pages.test.ts',
+  'test/postgresql/',
+  'test/console/',
+  'test/neighbours/',
+  'src/engine/nats/',
+  'test/crash/',
+  'test/e2e/',
+  'src/http/',
+]
 
 /**
- * Divides test files, as paths from the root, among the runtimes. A file may be in both lists.
+ * Divides test files, as paths from the root, among the runtimes: the slowest ones come first,
+ * because as the last ones they would run beside an idle processor. The core comes twice.
  * @param {readonly string[]} files
- * @returns {{ readonly bun: readonly string[], readonly node: readonly string[] }}
+ * @returns {readonly import('./test-file.mjs').TestFile[]}
  */
-export function runtimesOf(files) {
-  return {
-    bun: files.filter((file) => NODE_ALONE[file] === undefined).toSorted((a, b) => rankOf(a) - rankOf(b)),
-    node: files.filter((file) => NODE_ALONE[file] !== undefined || isCore(file)),
-  }
+export function testFiles(files) {
+  const onBun = files
+    .filter((file) => NODE_ALONE[file] === undefined)
+    .map((file) => ({ file, on: /** @type {const} */ ('bun') }))
+  const onNode = files
+    .filter((file) => NODE_ALONE[file] !== undefined || isIn(CORE, file))
+    .map((file) => ({ file, on: /** @type {const} */ ('node') }))
+  return [...onBun, ...onNode].toSorted((a, b) => rankOf(a.file) - rankOf(b.file))
 }
 
-/**
- * Files that take minutes come first: as the last ones they would run alone, beside an idle
- * processor.
- * @param {string} file
- */
+/** @param {string} file */
 function rankOf(file) {
   const rank = SLOW.findIndex((part) => file.startsWith(part))
   return rank === -1 ? SLOW.length : rank
@@ -58,11 +81,6 @@ function rankOf(file) {
  */
 export function mostlyWaits(file) {
   return isIn(WAITING, file)
-}
-
-/** @param {string} file */
-function isCore(file) {
-  return isIn(CORE, file)
 }
 
 /**

@@ -1,17 +1,17 @@
 // npm test: installs, builds, checks the source and runs every test: on Bun, and the core on Node
-// as well (`test-runtimes.mjs`). The last line counts them. `npm test -- broker` runs only the test
-// files whose path contains "broker" and leaves the source checks out. In a run of all files, a few
-// files that failed run once more by themselves (`second-run.mjs`).
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
-import { runBunTests } from './bun-tests.mjs'
+// as well (`test-runtimes.mjs`), several at a time (`lanes.mjs`). The last line counts them.
+// `npm test -- broker` runs only the test files whose path contains "broker" and leaves the source
+// checks out. In a run of all files, a few files that failed run once more by themselves
+// (`second-run.mjs`).
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { chooseRuntime } from '../bin/runtime.mjs'
+import { runInLanes } from './lanes.mjs'
 import { runAgain } from './second-run.mjs'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
-import { readTally } from './tally.mjs'
-import { mostlyWaits, runtimesOf } from './test-runtimes.mjs'
+import { runTestFile } from './test-file.mjs'
+import { mostlyWaits, testFiles } from './test-runtimes.mjs'
 
 ensureInstalled()
 if (Number(process.versions.node.split('.')[0]) < 24) {
@@ -33,32 +33,19 @@ let passed = 0
 let failed = 0
 let skipped = 0
 
+/** @type {readonly (readonly [title: string, program: string, ...args: string[]])[]} */
+const CHECKS = [
+  ['format', 'oxfmt', '--check'],
+  ['lint', 'oxlint', '--type-aware', '--deny-warnings'],
+  ['types', 'tsc', '--noEmit'],
+  ['types of the console', 'tsc', '--noEmit', '-p', 'console'],
+  ['types of the documentation', 'tsc', '--noEmit', '-p', 'site/browser'],
+  ['dead code', 'knip'],
+]
 if (wanted.length === 0) {
-  for (const [title, command, ...args] of [
-    ['format', 'oxfmt', '--check'],
-    ['lint', 'oxlint', '--type-aware', '--deny-warnings'],
-    ['types', 'tsc', '--noEmit'],
-    ['types of the console', 'tsc', '--noEmit', '-p', 'console'],
-    ['types of the documentation', 'tsc', '--noEmit', '-p', 'site/browser'],
-    ['dead code', 'knip'],
-  ]) {
-    const result = spawnSync(join(root, 'node_modules', '.bin', command), args, {
-      cwd: root,
-      env: environment,
-      encoding: 'utf8',
-    })
-    const ok = result.status === 0
-    console.log(`${ok ? '✔' : '✖'} ${title}`)
-    if (ok) passed += 1
-    else {
-      failed += 1
-      console.log(result.stdout + result.stderr)
-    }
-  }
   ensureDebianPackages()
   await buildNatsServer()
 }
-
 const files = ['src', 'console', 'simulator', 'site', 'bench', 'test']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
@@ -66,89 +53,78 @@ const files = ['src', 'console', 'simulator', 'site', 'bench', 'test']
   .filter((file) => file.endsWith('.test.ts'))
   .filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)))
   .toSorted((a, b) => a.localeCompare(b))
-/** The duration of each test file in seconds, by its path and its runtime. */
-const seconds = new Map()
-const { bun: onBun, node: onNode } = runtimesOf(files)
-const failedOnBun = (await runBunTests(onBun, { ...bunOptions(), onResult: countResult })).filter(
-  (result) => result.failed > 0,
-)
-const failedOnNode = onNode.length > 0 ? runOnNode(onNode) : []
+/**
+ * The results of the test files, in the order in which they ended.
+ * @type {import('./test-file.mjs').FileResult[]}
+ */
+const results = []
+// The checks keep one lane busy at the beginning, one after the other.
+const checks = { mostlyWaits: false, run: runChecks }
+const tests = testFiles(files).map((testFile) => ({
+  mostlyWaits: mostlyWaits(testFile.file),
+  run: async () => countResult(await runTestFile(testFile, runOptions())),
+}))
+await runInLanes(wanted.length === 0 ? [checks, ...tests] : tests)
 if (wanted.length === 0) {
-  for (const again of [await runAgain(failedOnBun, runOnBunAlone), await runAgain(failedOnNode, runOnNodeAlone)]) {
-    passed += again.passed
-    failed += again.failed
-    skipped += again.skipped
-    for (const file of again.unsteady)
-      console.log(`UNSTEADY: ${relative(root, file)} failed among all files, and passed alone. Mend it.`)
-  }
+  const again = await runAgain(
+    results.filter((result) => result.failed > 0),
+    (first) => runTestFile(first, runOptions()),
+  )
+  passed += again.passed
+  failed += again.failed
+  skipped += again.skipped
+  for (const result of again.unsteady)
+    console.log(`UNSTEADY: ${nameOf(result)} failed among all files, and passed alone. Mend it.`)
   console.log(`The slowest files: ${slowest()}`)
 }
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
 process.exit(failed === 0 ? 0 : 1)
 
-function bunOptions() {
-  return { root, bun: chooseRuntime(root, 'bun'), environment, mostlyWaits }
+function runOptions() {
+  return { root, bun: chooseRuntime(root, 'bun'), node: pinnedNode, environment }
 }
 
-/** @param {string} file */
-async function runOnBunAlone(file) {
-  const [result] = await runBunTests([file], bunOptions())
-  return result ?? { passed: 0, failed: 1, skipped: 0 }
+async function runChecks() {
+  for (const [title, program, ...args] of CHECKS) {
+    const child = spawn(join(root, 'node_modules', '.bin', program), args, {
+      cwd: root,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => (output += text))
+    const ok = await new Promise((resolve) => {
+      child.once('error', (error) => {
+        output += String(error)
+        resolve(false)
+      })
+      child.once('close', (code) => resolve(code === 0))
+    })
+    console.log(`${ok ? '✔' : '✖'} ${title}`)
+    if (ok) passed += 1
+    else {
+      failed += 1
+      console.log(output)
+    }
+  }
 }
 
-/** @param {string} file */
-async function runOnNodeAlone(file) {
-  return runNodeTests([file])
-}
-
-/** @param {import('./bun-tests.mjs').FileResult} result */
+/** @param {import('./test-file.mjs').FileResult} result */
 function countResult(result) {
+  results.push(result)
   passed += result.passed
   failed += result.failed
   skipped += result.skipped
-  seconds.set(`${result.file} on Bun`, result.seconds)
   const counts = `${result.passed} passed, ${result.failed} failed, ${result.skipped} skipped`
-  console.log(`${result.failed === 0 ? '✔' : '✖'} ${result.file}: ${counts} (${result.seconds.toFixed(1)} s)`)
+  console.log(`${result.failed === 0 ? '✔' : '✖'} ${nameOf(result)}: ${counts} (${result.seconds.toFixed(1)} s)`)
   for (const note of result.notes) console.log(`  ${note}`)
   if (result.failed > 0) console.log(result.output)
 }
 
-/** @param {readonly string[]} names */
-function runOnNode(names) {
-  console.log(`Files on Node: ${names.length}`)
-  const tally = runNodeTests(names)
-  if (process.env.CI) for (const note of tally.notes) console.log(note)
-  passed += tally.passed
-  failed += tally.failed
-  skipped += tally.skipped
-  for (const [file, taken] of Object.entries(tally.seconds)) seconds.set(`${relative(root, file)} on Node`, taken)
-  return tally.failedFiles
-}
-
-/**
- * Runs files on Node to their end. A run that fails counts one failed test at least.
- * @param {readonly string[]} names
- */
-function runNodeTests(names) {
-  const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-test-'))
-  const tallyFile = join(scratch, 'tally.json')
-  const run = spawnSync(
-    pinnedNode,
-    [
-      '--test',
-      '--test-concurrency=2',
-      '--test-timeout=120000',
-      `--test-reporter=${process.env.CI ? 'dot' : 'spec'}`,
-      '--test-reporter-destination=stdout',
-      `--test-reporter=${join(root, 'scripts', 'tally-reporter.mjs')}`,
-      `--test-reporter-destination=${tallyFile}`,
-      ...names,
-    ],
-    { cwd: root, env: environment, stdio: ['ignore', 'inherit', 'inherit'] },
-  )
-  const tally = readTally(tallyFile)
-  rmSync(scratch, { recursive: true, force: true })
-  return { ...tally, failed: run.status === 0 ? tally.failed : Math.max(1, tally.failed) }
+/** @param {import('./test-file.mjs').TestFile} testFile */
+function nameOf({ file, on }) {
+  return on === 'bun' ? file : `${file} on Node`
 }
 
 /**
@@ -203,9 +179,9 @@ function isThere(program) {
 
 /** The files that took longest, with their seconds. */
 function slowest() {
-  return [...seconds]
-    .toSorted(([, a], [, b]) => b - a)
+  return results
+    .toSorted((a, b) => b.seconds - a.seconds)
     .slice(0, 10)
-    .map(([file, taken]) => `${file} ${taken.toFixed(0)} s`)
+    .map((result) => `${nameOf(result)} ${result.seconds.toFixed(0)} s`)
     .join(', ')
 }

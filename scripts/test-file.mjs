@@ -1,92 +1,79 @@
-// Runs test files on Bun, each in a process of its own.
+// Runs a test file on Bun or on Node, in a process of its own.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readTally } from './tally.mjs'
 
 /**
+ * @typedef {object} TestFile
+ * @property {string} file The path from the root.
+ * @property {'bun' | 'node'} on The runtime.
+ *
+ * @typedef {object} Counts
+ * @property {number} passed
+ * @property {number} failed
+ * @property {number} skipped Skipped tests, and tests still to be written.
+ * @property {readonly string[]} [notes] The diagnostics of the tests, where the report has them.
+ *
  * @typedef {object} FileResult
  * @property {string} file
+ * @property {'bun' | 'node'} on
  * @property {number} passed
  * @property {number} failed At least 1 for a file that crashed, hung, or told no results.
  * @property {number} skipped Skipped tests, and tests still to be written.
  * @property {number} seconds
  * @property {string} output The end of everything that the process wrote, without passed tests.
  * @property {readonly string[]} notes The diagnostics of the tests.
- */
-
-/**
- * @typedef {object} BunTests
+ *
+ * @typedef {object} RunOptions
  * @property {string} root The folder that the paths of the files start from.
  * @property {import('../bin/runtime.mjs').Runtime} bun
+ * @property {string} node The path of the program.
  * @property {NodeJS.ProcessEnv} environment
- * @property {(file: string) => boolean} [mostlyWaits] True for a file that hardly uses the
- *   processor: one of these runs beside three of the others. The default is false.
- * @property {(result: FileResult) => void} [onResult] Called after each file.
  * @property {number} [fileMs] The time limit of a file; the default is 10 minutes.
  */
 
-/**
- * Files that run at the same time, beside one that mostly waits. Tests wait for half of their time,
- * so three of them keep two processors busy.
- */
-const CONCURRENCY = 3
 /** The time limit of a test. */
 const TEST_MS = 120_000
 /** The time limit of a file, whose process is killed at its end. */
 const FILE_MS = 600_000
 /** The stack of the processes in which scripts run; see `helper-process.ts`. */
-const STACK_BYTES = '1500000'
+const BUN_ENVIRONMENT = { BUN_JSC_maxPerThreadStackUsage: '1500000' }
+/**
+ * Node keeps compiled files here, from `root`: without it, each test file compiles the core again,
+ * which takes a third of the processor time of a small file.
+ */
+const COMPILE_CACHE = join('node_modules', '.cache', 'node-compile')
 /** The bounds of what is kept of a file's output, and of each line that is shown. */
 const MAXIMUM_OUTPUT = 1_000_000
 const MAXIMUM_LINES = 200
 const MAXIMUM_LINE = 500
 
-/**
- * Runs the files in their order: three at a time, and beside them one that mostly waits. Resolves
- * with all results when all have ended.
- * @param {readonly string[]} files
- * @param {BunTests} options
- * @returns {Promise<readonly FileResult[]>}
- */
-export async function runBunTests(files, options) {
-  const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-bun-tests-'))
-  const all = files.map((file, index) => ({ file, report: join(scratch, `${index}.xml`) }))
-  const { mostlyWaits = () => false } = options
-  const { busy = [], waiting = [] } = Object.groupBy(all, ({ file }) => (mostlyWaits(file) ? 'waiting' : 'busy'))
-  /** @type {FileResult[]} */
-  const results = []
-  const work = async (/** @type {() => (typeof all)[number] | undefined} */ take) => {
-    for (let next = take(); next !== undefined; next = take()) {
-      const result = await runFile(next.file, next.report, options)
-      results.push(result)
-      options.onResult?.(result)
-    }
-  }
-  try {
-    const lanes = Array.from({ length: CONCURRENCY }, () => work(() => busy.shift() ?? waiting.shift()))
-    await Promise.all([...lanes, work(() => waiting.shift())])
-    return results
-  } finally {
-    rmSync(scratch, { recursive: true, force: true })
-  }
-}
+const TALLY_REPORTER = fileURLToPath(new URL('tally-reporter.mjs', import.meta.url))
+/** The line of a passed test or group: of Bun, and of Node. */
+const PASSED_LINE = /^(?:\(pass\) |\s*✔ )/
 
 /**
- * @param {string} file
- * @param {string} report The path where Bun writes its counts.
- * @param {BunTests} options
+ * Runs a file to its end.
+ * @param {TestFile} testFile
+ * @param {RunOptions} options
  * @returns {Promise<FileResult>}
  */
-async function runFile(file, report, { root, bun, environment, fileMs = FILE_MS }) {
+export async function runTestFile({ file, on }, options) {
+  const { root, environment, fileMs = FILE_MS } = options
+  const scratch = mkdtempSync(join(tmpdir(), 'fieldgate-test-'))
+  const report = join(scratch, 'report')
   const startedMs = performance.now()
-  const reporter = ['--reporter=junit', `--reporter-outfile=${report}`]
-  const child = spawn(bun.program, [...bun.flags, 'test', `--timeout=${TEST_MS}`, ...reporter, `./${file}`], {
+  const [program, ...args] = on === 'bun' ? bunCommand(file, report, options) : nodeCommand(file, report, options)
+  const child = spawn(program, args, {
     cwd: root,
-    env: { ...environment, BUN_JSC_maxPerThreadStackUsage: STACK_BYTES },
+    env: { ...environment, ...(on === 'bun' ? BUN_ENVIRONMENT : { NODE_COMPILE_CACHE: join(root, COMPILE_CACHE) }) },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: fileMs,
-    killSignal: 'SIGKILL',
+    // At SIGTERM the runner of Node ends the process of the file too.
+    killSignal: on === 'bun' ? 'SIGKILL' : 'SIGTERM',
   })
   let all = ''
   let said = ''
@@ -98,22 +85,56 @@ async function runFile(file, report, { root, bun, environment, fileMs = FILE_MS 
   const end = await endOf(child)
   child.stdout.destroy()
   child.stderr.destroy()
-  const counts = readCounts(report)
+  const counts = on === 'bun' ? readBunReport(report) : readNodeReport(report)
+  rmSync(scratch, { recursive: true, force: true })
   const seconds = (performance.now() - startedMs) / 1_000
   const faults = [
     ...(end === 'code 0' || end === 'code 1' ? [] : [`The process ended with ${end}.`]),
-    ...(counts === undefined ? ['Bun has told no results.'] : []),
+    ...(counts === undefined ? ['The runtime has told no results.'] : []),
   ]
   const isGood = end === 'code 0' && counts !== undefined
   return {
     file,
+    on,
     passed: counts?.passed ?? 0,
     failed: isGood ? counts.failed : Math.max(1, counts?.failed ?? 0),
     skipped: counts?.skipped ?? 0,
     seconds,
     output: [tailOf(all), ...faults].join('\n'),
-    notes: linesOf(said).slice(1),
+    notes: counts?.notes ?? linesOf(said).slice(1),
   }
+}
+
+/**
+ * @param {string} file
+ * @param {string} report The path where Bun writes its counts.
+ * @param {RunOptions} options
+ * @returns {readonly [string, ...string[]]}
+ */
+function bunCommand(file, report, { bun }) {
+  const reporter = ['--reporter=junit', `--reporter-outfile=${report}`]
+  return [bun.program, ...bun.flags, 'test', `--timeout=${TEST_MS}`, ...reporter, `./${file}`]
+}
+
+/**
+ * The file has a process of its own, below the one of `node --test`: without it, an `after` of the
+ * whole file that throws would not count as failed.
+ * @param {string} file
+ * @param {string} report The path where the reporter writes its counts.
+ * @param {RunOptions} options
+ * @returns {readonly [string, ...string[]]}
+ */
+function nodeCommand(file, report, { node }) {
+  return [
+    node,
+    '--test',
+    `--test-timeout=${TEST_MS}`,
+    '--test-reporter=spec',
+    '--test-reporter-destination=stdout',
+    `--test-reporter=${TALLY_REPORTER}`,
+    `--test-reporter-destination=${report}`,
+    file,
+  ]
 }
 
 /**
@@ -139,8 +160,9 @@ function endOf(child) {
  * Reads the counts of a report. Bun writes none when it can't load the file, when the process
  * crashes or exits within a test, and when the file has no test.
  * @param {string} report
+ * @returns {Counts | undefined}
  */
-function readCounts(report) {
+function readBunReport(report) {
   const [head = ''] = existsSync(report) ? (/<testsuites [^>]*>/.exec(readFileSync(report, 'utf8')) ?? []) : []
   const [tests, failed, skipped] = ['tests', 'failures', 'skipped'].map((name) =>
     Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? Number.NaN),
@@ -149,10 +171,19 @@ function readCounts(report) {
   return Number.isNaN(tests + failed + skipped) ? undefined : { passed: tests - failed - skipped, failed, skipped }
 }
 
+/**
+ * Reads the counts of a report. Node leaves it empty when its runner is ended.
+ * @param {string} report
+ * @returns {Counts | undefined}
+ */
+function readNodeReport(report) {
+  return existsSync(report) && readFileSync(report, 'utf8') !== '' ? readTally(report) : undefined
+}
+
 /** @param {string} text */
 function tailOf(text) {
   return linesOf(text)
-    .filter((line) => !line.startsWith('(pass) '))
+    .filter((line) => !PASSED_LINE.test(line))
     .slice(-MAXIMUM_LINES)
     .join('\n')
 }
