@@ -41,7 +41,6 @@ const SLOW = [
   'test/documentation/',
   'src/engine/nats/nats-faults.test.ts',
   'test/network-servers/',
-  'test/cluster/',
   'test/console/administration.test.ts',
   'test/console/pages.test.ts',
   'test/postgresql/',
