@@ -27,7 +27,10 @@ export const NODE_ALONE = {
  * time.
  */
 const WAITING = [
-  'test/network-servers/',
+  'test/network-servers/core.test.ts',
+  'test/network-servers/lost-answers.test.ts',
+  'test/network-servers/recordings.test.ts',
+  'test/network-servers/simulator.test.ts',
   'test/documentation/',
   'src/engine/nats/nats-faults.test.ts',
   'test/e2e/half-open.test.ts',
