@@ -56,7 +56,8 @@ const CASES: readonly Case[] = [
     title: 'for a device of class C is transmitted without an uplink, and acknowledged',
     fate: everywhere('acknowledged transmitted'),
     run: async (place) => {
-      const device = await place.joinedDevice({ deviceClass: 'C' })
+      // A busy machine takes seconds for the acknowledgement.
+      const device = await place.joinedDevice({ deviceClass: 'C', acknowledgementSeconds: 20 })
       const frame = device.nextFrame(({ fPort }) => fPort === 10, 20_000)
       await place.integrator.command(device.devEui, { id: ID, data: DATA, confirmed: true })
       assert.equal((await frame).payload.toString('base64'), DATA)

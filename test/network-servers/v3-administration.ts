@@ -75,7 +75,7 @@ export class V3Administration implements NetworkServerSide {
   }
 
   async deviceProfile(settings: ProfileSettings): Promise<string> {
-    const { codecScript, deviceClass } = settings
+    const { codecScript, deviceClass, acknowledgementSeconds: classCTimeout = 3 } = settings
     const deviceProfile = {
       name: JSON.stringify(settings).slice(0, MAXIMUM_NAME_LENGTH),
       organizationID: this.#organizationId,
@@ -87,7 +87,7 @@ export class V3Administration implements NetworkServerSide {
       maxEIRP: 14,
       uplinkInterval: '3600s',
       adrAlgorithmID: 'default',
-      ...(deviceClass === 'C' ? { supportsClassC: true, classCTimeout: 3 } : {}),
+      ...(deviceClass === 'C' ? { supportsClassC: true, classCTimeout } : {}),
       ...(codecScript === undefined
         ? {}
         : { payloadCodec: 'CUSTOM_JS', payloadDecoderScript: codecScript, payloadEncoderScript: codecScript }),

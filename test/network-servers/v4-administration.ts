@@ -23,6 +23,8 @@ export interface DeviceKeys {
 
 export interface ProfileSettings {
   readonly deviceClass?: 'A' | 'C'
+  /** How long ChirpStack waits for a device of class C to acknowledge a downlink; 3 by default. */
+  readonly acknowledgementSeconds?: number
   /** A codec script for ChirpStack (`decodeUplink`, `encodeDownlink`). */
   readonly codecScript?: string
   /** How often a day ChirpStack asks the device for battery and margin. */
@@ -90,8 +92,7 @@ export class V4Administration {
     one.setDeviceStatusReqInterval(settings.statusRequestsPerDay ?? 0)
     if (settings.deviceClass === 'C') {
       one.setSupportsClassC(true)
-      // How long ChirpStack waits for the acknowledgement of a confirmed downlink.
-      one.setClassCTimeout(3)
+      one.setClassCTimeout(settings.acknowledgementSeconds ?? 3)
     }
     if (settings.codecScript !== undefined) {
       one.setPayloadCodecRuntime(profile.CodecRuntime.JS)

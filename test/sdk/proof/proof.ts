@@ -216,7 +216,11 @@ async function settle(
   let handedOver = await readHandedOver(file)
   while (handedOver.length < stored.size && performance.now() < deadline && !program.hasEnded) {
     await sleep(100)
-    const now = await stat(file).then((found) => found.size)
+    // The program makes the file with its first event.
+    const now = await stat(file).then(
+      (found) => found.size,
+      () => 0,
+    )
     if (now !== size) handedOver = await readHandedOver(file)
     size = now
   }
