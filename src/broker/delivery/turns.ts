@@ -171,7 +171,7 @@ export class Turns {
     if (flushing.length < CROWD) {
       for (const connection of flushing) connection.flush()
       this.lastJoin.forget()
-      if (messages >= FAN_IN * flushing.length && messages > 0) this.#fanInRests.rest(messages)
+      if (flushing.length > 0 && messages >= FAN_IN * flushing.length) this.#fanInRests.rest(messages)
       return
     }
     this.#flushCrowd(flushing)
