@@ -298,6 +298,8 @@ const RUNTIME_AWARE = [
   'src/engine/ports/node-disk.ts',
   // Programs of ours in processes of their own: their flags.
   'src/helper-process.ts',
+  // Bun gives free memory back when it is told to.
+  'src/free-memory.ts',
   // Names the runtime for people.
   'src/version.ts',
 ]

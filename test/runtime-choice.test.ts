@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { chooseRuntime, nodePackage } from '../bin/runtime.mjs'
+import { chooseRuntime, memoryVariables, nodePackage } from '../bin/runtime.mjs'
 import { runProgram } from './support/program.ts'
 import type { ProgramEnd } from './support/program.ts'
 import { makeFolder } from './support/running-service.ts'
@@ -84,13 +84,38 @@ describe('the runtime', () => {
   })
 })
 
+const GIB = 2 ** 30
+
+function isKept(settings: Readonly<Record<string, string>>, availableBytes: number): boolean {
+  return 'MIMALLOC_PURGE_DELAY' in memoryVariables(settings, availableBytes)
+}
+
+describe('free memory', () => {
+  it('is kept where the service may hold 2 GiB, by the machine and by its setting', () => {
+    assert.equal(isKept({}, 2 * GIB), true)
+    assert.equal(isKept({}, 2 * GIB - 1), false)
+    assert.equal(isKept({ FIELDGATE_MAXIMUM_MEMORY_BYTES: String(GIB) }, 16 * GIB), false)
+    assert.equal(isKept({ FIELDGATE_MAXIMUM_MEMORY_BYTES: String(4 * GIB) }, 16 * GIB), true)
+    assert.equal(isKept({ FIELDGATE_MAXIMUM_MEMORY_BYTES: '' }, 16 * GIB), true)
+  })
+
+  it('is kept or given back as FIELDGATE_RUNTIME_MEMORY says', () => {
+    assert.equal(isKept({ FIELDGATE_RUNTIME_MEMORY: 'fast' }, GIB), true)
+    assert.equal(isKept({ FIELDGATE_RUNTIME_MEMORY: 'small' }, 16 * GIB), false)
+    assert.throws(() => memoryVariables({ FIELDGATE_RUNTIME_MEMORY: 'large' }, GIB), {
+      message: 'FIELDGATE_RUNTIME_MEMORY is "large"; it must be "fast" or "small".',
+    })
+  })
+})
+
 /**
  * A program in the place of the service: it tells its runtime and its arguments. Bun would cache a
  * file of this size.
  */
 const REPORTER = `// ${'-'.repeat(100_000)}
 const { versions, execArgv, argv, env } = process
-console.log(JSON.stringify({ isBun: versions.bun !== undefined, execArgv, args: argv.slice(2), fromFile: env.FROM_FILE }))
+const { FROM_FILE: fromFile, MIMALLOC_PURGE_DELAY: purgeDelay } = env
+console.log(JSON.stringify({ isBun: versions.bun !== undefined, execArgv, args: argv.slice(2), fromFile, purgeDelay }))
 `
 
 /** Starts the launcher of the folder, whose packages are ours, with `folder/home` as its home. */
@@ -118,6 +143,13 @@ describe('the launcher', () => {
     const told = JSON.parse(stdout) as Record<string, unknown>
     assert.deepEqual([told['isBun'], told['args'], told['fromFile']], [true, ['serve', 'x'], undefined])
     assert.deepEqual((await readdir(join(folder, 'home'))).toSorted(), ['.env', 'bunfig.toml'])
+  })
+
+  it('gives Bun the variables of FIELDGATE_RUNTIME_MEMORY, which Bun knows', { skip }, async () => {
+    const { stdout, stderr } = await start({ FIELDGATE_RUNTIME_MEMORY: 'fast' })
+    const told = JSON.parse(stdout) as Record<string, unknown>
+    // Bun writes a line for a variable that it does not know.
+    assert.deepEqual([told['purgeDelay'], stderr], ['10000', ''])
   })
 
   it('starts Node with its flags where FIELDGATE_RUNTIME says so', async () => {

@@ -74,10 +74,9 @@ export function durableServiceCommand(workspace: Workspace, port: number): Broke
 }
 
 function serviceCommand(workspace: Workspace, port: number, runtime: RuntimeName, engine: string): BrokerCommand {
-  return {
-    ...onRuntime(runtime, [serviceProgram, 'serve']),
-    environment: { ...serviceEnvironment(workspace, port), FIELDGATE_ENGINE: engine },
-  }
+  const command = onRuntime(runtime, [serviceProgram, 'serve'])
+  const settings = { ...serviceEnvironment(workspace, port), FIELDGATE_ENGINE: engine }
+  return { ...command, environment: { ...command.environment, ...settings } }
 }
 
 function titleOf(name: string, runtime: RuntimeName): string {

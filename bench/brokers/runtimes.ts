@@ -22,8 +22,8 @@ const known = new Map<string, string>()
 
 /** The command that runs this program of the sources. */
 export function onRuntime(name: RuntimeName, args: readonly string[]): BrokerCommand {
-  const { program, flags } = chooseRuntime(ROOT, name)
-  return { program, arguments: [...flags, ...args] }
+  const { program, flags, environment } = chooseRuntime(ROOT, name)
+  return { program, arguments: [...flags, ...args], environment }
 }
 
 /** The reason why the runtime can't be had here; undefined: it can. */

@@ -14,6 +14,7 @@ import type { OrganizationUsage } from '../organization-bounds.ts'
 import type { ConnectionView } from './connections/connection-view.ts'
 import { Connections } from './connections/connections.ts'
 import { MemoryBudget } from './memory/memory-budget.ts'
+import type { MemoryBudgetOptions } from './memory/memory-budget.ts'
 import { TenantMemories } from './memory/tenant-memory.ts'
 import { memoryOf } from './memory/memory-of-tenant.ts'
 import { RetainedCleaning } from './delivery/retained-cleaning.ts'
@@ -94,7 +95,7 @@ export interface BrokerOptions {
    */
   readonly isOver?: (topicName: string) => boolean | Promise<boolean>
   /** The memory that the process may hold, and the memory that it holds. Absent: no budget. */
-  readonly memory?: { readonly maximumBytes: number; readonly residentBytes: () => number }
+  readonly memory?: Pick<MemoryBudgetOptions, 'maximumBytes' | 'residentBytes' | 'giveBack'>
   /**
    * The User Property that tells MQTT 5 readers the id of each message of the log. Absent: they are
    * not told.

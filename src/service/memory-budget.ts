@@ -2,6 +2,7 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 import type { BrokerOptions } from '../broker/broker.ts'
+import { giveBackFreeMemory } from '../free-memory.ts'
 
 /** The part of the machine's or container's memory that the process may hold. */
 const SHARE = 0.75
@@ -24,6 +25,7 @@ export function memoryBudget(maximumBytes: number): NonNullable<BrokerOptions['m
       const heapShare = process.memoryUsage().heapUsed / (heapLimit * HEAP_SHARE)
       return Math.max(process.memoryUsage.rss(), Math.floor(heapShare * budget))
     },
+    giveBack: giveBackFreeMemory,
   }
 }
 

@@ -213,6 +213,7 @@ describe('the settings', () => {
     assert.match(warningsOf('FIELDGATE_QWXZVBKJ')[0] ?? '', /is ignored$/)
     assert.deepEqual(warningsOf('FIELDGATE_PASSWORD'), [])
     assert.deepEqual(warningsOf('FIELDGATE_RUNTIME'), [])
+    assert.deepEqual(warningsOf('FIELDGATE_RUNTIME_MEMORY'), [])
     assert.deepEqual(warningsOf('FIELDGATE_LAUNCHERS'), [])
   })
 })

@@ -253,6 +253,14 @@ const otherVariables: readonly Variable[] = [
     isSecret: false,
   },
   {
+    // `bin/runtime.mjs` reads it, and refuses other values.
+    name: 'FIELDGATE_RUNTIME_MEMORY',
+    accepts: 'fast, small',
+    defaultText: '`fast`; `small` where the service may hold less than 2 GiB',
+    description: 'Whether Bun keeps free memory, which saves a third of the CPU time: `docs/operate.md`.',
+    isSecret: false,
+  },
+  {
     name: 'FIELDGATE_PASSWORD',
     accepts: 'a text',
     defaultText: 'asked for',

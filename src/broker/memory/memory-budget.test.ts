@@ -17,7 +17,9 @@ async function publishFully(client: TestClient, topicName: string, payload: stri
 interface Scene {
   readonly memories: TenantMemories
   readonly held: Map<string, number>
-  readonly tick: (residentMiB: number) => readonly string[]
+  /** `freeMiB` of the memory is free. Returns the tenants that are held back. */
+  readonly tick: (residentMiB: number, freeMiB?: number) => readonly string[]
+  readonly timesGivenBack: () => number
 }
 
 function scene(): Scene {
@@ -28,19 +30,27 @@ function scene(): Scene {
     ['small', MIB],
   ])
   let residentBytes = 0
+  let freeBytes = 0
+  let givenBack = 0
   const budget = new MemoryBudget({
     memories,
     log: silentLogger,
     residentBytes: () => residentBytes,
+    giveBack: () => {
+      givenBack += 1
+      residentBytes -= freeBytes
+      freeBytes = 0
+    },
     maximumBytes: 1_000 * MIB,
     holders: () => held,
   })
-  const tick = (residentMiB: number): readonly string[] => {
+  const tick = (residentMiB: number, freeMiB = 0): readonly string[] => {
     residentBytes = residentMiB * MIB
+    freeBytes = freeMiB * MIB
     budget.tick()
     return [...memories.heldBack]
   }
-  return { memories, held, tick }
+  return { memories, held, tick, timesGivenBack: () => givenBack }
 }
 
 describe('above the budget of the process', () => {
@@ -50,6 +60,20 @@ describe('above the budget of the process', () => {
     assert.deepEqual(tick(1_001), ['larger'])
     assert.deepEqual(tick(1_001), ['larger', 'large'])
     assert.deepEqual(tick(1_002), ['larger', 'large'])
+  })
+
+  it('free memory is given back first, once a minute at most, and not within the budget', () => {
+    const { tick, timesGivenBack } = scene()
+    assert.deepEqual(tick(1_000, 500), [])
+    assert.equal(timesGivenBack(), 0)
+    assert.deepEqual(tick(1_001, 2), [])
+    assert.equal(timesGivenBack(), 1)
+    for (let seconds = 1; seconds < 60; seconds += 1) tick(900)
+    assert.equal(timesGivenBack(), 1)
+    assert.deepEqual(tick(1_001, 1), [])
+    assert.equal(timesGivenBack(), 2)
+    assert.deepEqual(tick(1_001, 1), ['larger'])
+    assert.equal(timesGivenBack(), 2)
   })
 
   it('nobody else is held back while the memory falls', () => {
@@ -82,7 +106,7 @@ describe('above the budget of the process', () => {
 /** The tenant `greedy` has some 10 MiB in flight, and the process is above its budget. */
 async function greedyScene(): Promise<Harness & { readonly reader: TestClient; readonly publisher: TestClient }> {
   const clock = new ManualClock()
-  const memory = { maximumBytes: 1, residentBytes: () => 2 }
+  const memory = { maximumBytes: 1, residentBytes: () => 2, giveBack: () => {} }
   const harness = await createHarness({ clock, memory, limits: { maximumInflightBytes: 100 * MIB } })
   const reader = await harness.connect({ userName: 'greedy', clientId: 'reader' })
   await reader.subscribe('a', { qos: 1 })
