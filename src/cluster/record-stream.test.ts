@@ -8,7 +8,9 @@ import { RecordStream } from './record-stream.ts'
 const PEER_OFFLINE = { code: 400, err_code: 10_005, description: 'no suitable peers for placement, peer offline' }
 const NOT_ALLOWED = { code: 503, err_code: 10_039, description: 'JetStream not enabled for account' }
 
-/** A stream whose servers refuse the first requests. Time passes with each request and each wait. */
+/**
+ * A stream whose servers refuse the first requests. Time passes with each request and each wait.
+ */
 function streamWithRefusals(refusals: readonly (typeof PEER_OFFLINE)[], msOfARequest = 1): () => Promise<number> {
   let nowMs = 0
   let requests = 0
