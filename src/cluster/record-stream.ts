@@ -10,8 +10,6 @@ import { later } from '../clock.ts'
 const ANSWER_MS = 2_000
 const READ_MS = 1_000
 const AGAIN_MS = 100
-/** The servers choose a leader and see each other again within this time after a fault. */
-const PREPARE_MS = 10_000
 /** How long an attempt that got no answer can be sent again under its id, ms. */
 const DUPLICATES_MS = 120_000
 const NANOSECONDS = 1_000_000
@@ -20,11 +18,6 @@ const WRONG_LAST_SEQUENCE: ReadonlySet<number | undefined> = new Set([10_071, 10
 const NO_MESSAGE_FOUND = 10_037
 /** The stream is there, with another configuration. */
 const STREAM_DIFFERS = 10_058
-/**
- * The leader of the servers sees too few of them for the replicas: for a moment, where it was just
- * chosen or a server has just come back.
- */
-const NO_SUITABLE_PEERS = 10_005
 
 /** The servers did not answer in time. A change may have happened. */
 class RecordsUnreachableError extends Error {
@@ -66,24 +59,8 @@ export class RecordStream {
     this.name = options.stream
   }
 
-  /**
-   * Makes the stream, or gives it the present configuration. Throws the servers' refusal, or
-   * RecordsUnreachableError where too few servers see each other for ten seconds.
-   */
+  /** Makes the stream, or gives it the present configuration. Throws the servers' refusal. */
   async prepare(): Promise<void> {
-    const deadline = later(this.#options.clock.steady(), PREPARE_MS)
-    for (;;) {
-      try {
-        await this.#prepare()
-        return
-      } catch (error) {
-        if (!(error instanceof JetStreamApiError) || error.code !== NO_SUITABLE_PEERS) throw error
-        await this.#again(deadline, error.message)
-      }
-    }
-  }
-
-  async #prepare(): Promise<void> {
     const { link, stream, replicas } = this.#options
     const config = {
       name: stream,
@@ -98,7 +75,7 @@ export class RecordStream {
       duplicate_window: DUPLICATES_MS * NANOSECONDS,
     }
     try {
-      await link.manager.streams.add(config)
+      await link.addStream(config)
     } catch (error) {
       if (!(error instanceof JetStreamApiError) || error.code !== STREAM_DIFFERS) throw error
       await link.manager.streams.update(stream, config)

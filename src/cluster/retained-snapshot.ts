@@ -32,7 +32,7 @@ export class NatsRetainedSnapshot implements RetainedSnapshot {
 
   /** Makes the stream if it is missing. Throws the servers' refusals. */
   static async open(options: RetainedSnapshotOptions): Promise<NatsRetainedSnapshot> {
-    await prepareSpaces(options.link.manager, `${options.prefix}-retained`, options.replicas)
+    await prepareSpaces(options.link, `${options.prefix}-retained`, options.replicas)
     return new NatsRetainedSnapshot(options)
   }
 

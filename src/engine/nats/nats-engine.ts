@@ -124,7 +124,7 @@ export class NatsEngine implements Engine {
     const clock = this.#clock
     const logger = this.#logger
     const wishes = { prefix, node, replicas, partitions: this.partitions, retentionMs, retentionBytes }
-    const names = await prepareStreams(link.manager, wishes)
+    const names = await prepareStreams(link, wishes)
     const journal = names.envelopes[this.partitions] as NodeStream
     const isInPlace = async (): Promise<boolean> => {
       const last = await link.lastOf(journal.name, journal.subject)

@@ -5,10 +5,11 @@
  */
 import { createInbox, headers } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
-import { jetstreamManager } from '@nats-io/jetstream'
-import type { DirectBatchOptions, JetStreamManager, StoredMsg } from '@nats-io/jetstream'
+import { JetStreamApiError, jetstreamManager } from '@nats-io/jetstream'
+import type { DirectBatchOptions, JetStreamManager, StoredMsg, StreamConfig } from '@nats-io/jetstream'
 import { readEnvelopeHead } from './envelope.ts'
 import type { EnvelopeHead } from './envelope.ts'
+import { later } from '../../clock.ts'
 import type { Clock } from '../../clock.ts'
 
 /** Room for the headers of an envelope within the servers' bound on a message. */
@@ -18,6 +19,15 @@ const MAXIMUM_ENVELOPE_BYTES = 1_048_576
 const NO_RESPONDERS = 503
 /** A batch that is not complete by then ends with the envelopes that came, ms. */
 const BATCH_MS = 2_000
+
+/**
+ * The API's code of a refusal: the leader of the servers sees too few of them for the replicas.
+ * This passes where the leader was just chosen, or a server has just come back.
+ */
+const NO_SUITABLE_PEERS = 10_005
+/** The servers see each other again within this time after a fault, ms. */
+const PEERS_MS = 10_000
+const AGAIN_MS = 100
 
 /** The servers have it, or a refusal. No code: they did not answer in time. */
 export type Acknowledged =
@@ -74,6 +84,24 @@ export class NatsLink {
   /** Wraps an open connection. */
   static async over(connection: NatsConnection, clock: Clock): Promise<NatsLink> {
     return new NatsLink(connection, await jetstreamManager(connection, { timeout: 5_000 }), clock)
+  }
+
+  /**
+   * Makes a stream. Waits for servers that do not see each other yet, for ten seconds at most.
+   * Throws the servers' refusal.
+   */
+  async addStream(config: Partial<StreamConfig> & { readonly name: string }): Promise<void> {
+    const deadline = later(this.#clock.steady(), PEERS_MS)
+    for (;;) {
+      try {
+        await this.manager.streams.add(config)
+        return
+      } catch (error) {
+        const passes = error instanceof JetStreamApiError && error.code === NO_SUITABLE_PEERS
+        if (!passes || this.#clock.steady() >= deadline) throw error
+        await new Promise<void>((resolve) => void this.#clock.after(AGAIN_MS, resolve))
+      }
+    }
   }
 
   /** Publishes to a stream. Never rejects. */

@@ -1,6 +1,7 @@
 /** The streams of a deployment, and the names in them. */
 import { RetentionPolicy, StorageType, DiscardPolicy } from '@nats-io/jetstream'
-import type { JetStreamManager, StreamConfig } from '@nats-io/jetstream'
+import type { StreamConfig } from '@nats-io/jetstream'
+import type { NatsLink } from './nats-link.ts'
 
 /** How the streams are kept. */
 export interface StreamWishes {
@@ -42,7 +43,7 @@ const DUPLICATES_MS = 120_000
  * Makes the streams that are missing, and gives the others the present retention. Throws the
  * servers' refusals.
  */
-export async function prepareStreams(manager: JetStreamManager, wishes: StreamWishes): Promise<NodeStreams> {
+export async function prepareStreams(link: NatsLink, wishes: StreamWishes): Promise<NodeStreams> {
   const { prefix, node, partitions, replicas, retentionMs, retentionBytes } = wishes
   const names = namesOf({ prefix, node, partitions })
   const ofLog = names.envelopes.slice(0, partitions)
@@ -57,14 +58,14 @@ export async function prepareStreams(manager: JetStreamManager, wishes: StreamWi
     republish: { src: subjects, dest: `${name}.tail.>` },
   })
   for (const stream of ofLog) {
-    await ensure(manager, {
+    await ensure(link, {
       ...ofEnvelopes(stream),
       max_age: retentionMs * NANOSECONDS,
       max_bytes: Math.ceil(retentionBytes / partitions),
     })
   }
-  await ensure(manager, ofEnvelopes(names.envelopes[partitions] as NodeStream))
-  await prepareSpaces(manager, names.state, replicas)
+  await ensure(link, ofEnvelopes(names.envelopes[partitions] as NodeStream))
+  await prepareSpaces(link, names.state, replicas)
   return names
 }
 
@@ -72,10 +73,10 @@ export async function prepareStreams(manager: JetStreamManager, wishes: StreamWi
  * Makes a stream of states (see `StateStream`) if it is missing, with subjects that begin with its
  * name. Throws the servers' refusals.
  */
-export async function prepareSpaces(manager: JetStreamManager, name: string, replicas: number): Promise<void> {
+export async function prepareSpaces(link: NatsLink, name: string, replicas: number): Promise<void> {
   const kept = { storage: StorageType.File, num_replicas: replicas, allow_direct: true }
   const written = { max_msgs_per_subject: 1, allow_msg_ttl: true, allow_atomic: true }
-  await ensure(manager, { ...kept, ...written, name, subjects: [`${name}.>`] })
+  await ensure(link, { ...kept, ...written, name, subjects: [`${name}.>`] })
 }
 
 /** The streams as a node uses them. */
@@ -101,8 +102,9 @@ function differs(known: StreamConfig, wanted: Partial<StreamConfig>): boolean {
   return known.max_age !== max_age || known.max_bytes !== max_bytes || known.num_replicas !== num_replicas
 }
 
-async function ensure(manager: JetStreamManager, config: Partial<StreamConfig> & { name: string }): Promise<void> {
-  const known = await manager.streams.info(config.name).catch(() => undefined)
-  if (known === undefined) await manager.streams.add(config)
-  else if (differs(known.config, config)) await manager.streams.update(config.name, config)
+async function ensure(link: NatsLink, config: Partial<StreamConfig> & { name: string }): Promise<void> {
+  const { streams } = link.manager
+  const known = await streams.info(config.name).catch(() => undefined)
+  if (known === undefined) await link.addStream(config)
+  else if (differs(known.config, config)) await streams.update(config.name, config)
 }

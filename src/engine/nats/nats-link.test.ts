@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { JetStreamApiError } from '@nats-io/jetstream'
-import type { Clock, SteadyMs } from '../clock.ts'
-import type { NatsLink } from '../engine/nats/nats-link.ts'
-import { RecordStream } from './record-stream.ts'
+import type { JetStreamManager } from '@nats-io/jetstream'
+import type { NatsConnection } from '@nats-io/transport-node'
+import type { Clock, SteadyMs } from '../../clock.ts'
+import { NatsLink } from './nats-link.ts'
 
 const PEER_OFFLINE = { code: 400, err_code: 10_005, description: 'no suitable peers for placement, peer offline' }
 const NOT_ALLOWED = { code: 503, err_code: 10_039, description: 'JetStream not enabled for account' }
 
 /**
- * A stream whose servers refuse the first requests. Time passes with each request and each wait.
+ * Makes a stream with servers that refuse the first requests. Time passes with each request and
+ * each wait.
  */
 function streamWithRefusals(refusals: readonly (typeof PEER_OFFLINE)[], msOfARequest = 1): () => Promise<number> {
   let nowMs = 0
@@ -25,15 +27,15 @@ function streamWithRefusals(refusals: readonly (typeof PEER_OFFLINE)[], msOfAReq
     nowMs += msOfARequest
     return refusal === undefined ? Promise.resolve() : Promise.reject(new JetStreamApiError(refusal))
   }
-  const link = { manager: { streams: { add } } } as unknown as NatsLink
-  const stream = new RecordStream({ link, clock, stream: 's', replicas: 3, incarnation: 'i' })
+  const connection = { subscribe: () => {} } as unknown as NatsConnection
+  const link = new NatsLink(connection, { streams: { add } } as unknown as JetStreamManager, clock)
   return async () => {
-    await stream.prepare()
+    await link.addStream({ name: 's' })
     return requests
   }
 }
 
-describe('the stream of records', () => {
+describe('a stream', () => {
   it('is made as soon as the servers see each other', async () => {
     assert.equal(await streamWithRefusals([PEER_OFFLINE, PEER_OFFLINE])(), 3)
   })
@@ -43,7 +45,7 @@ describe('the stream of records', () => {
       Array.from({ length: 20 }, () => PEER_OFFLINE),
       1_000,
     )
-    await assert.rejects(prepare, { name: 'RecordsUnreachableError', message: /peer offline$/ })
+    await assert.rejects(prepare, { message: /peer offline$/ })
   })
 
   it('tells any other refusal at once', async () => {
