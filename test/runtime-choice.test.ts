@@ -108,6 +108,28 @@ describe('free memory', () => {
   })
 })
 
+/** Fills and frees some 600 MB. Prints the resident memory before and after giving it back. */
+const FILLER = `
+import { giveBackFreeMemory } from ${JSON.stringify(join(root, 'src', 'free-memory.ts'))}
+let filled = Array.from({ length: 3_000_000 }, (_, index) => ({ index, list: [index] }))
+const before = process.memoryUsage.rss()
+filled = undefined
+giveBackFreeMemory()
+console.log(before, process.memoryUsage.rss())
+`
+
+it('free memory goes back to the system when the service asks, also where Bun keeps it', { skip }, async () => {
+  const { program, environment } = chooseRuntime(root, 'bun')
+  const kept = memoryVariables({ FIELDGATE_RUNTIME_MEMORY: 'fast' })
+  const { code, stdout, stderr } = await runProgram(program, ['-e', FILLER], {
+    environment: { ...environment, ...kept },
+    ms: 60_000,
+  })
+  assert.equal(code, 0, stderr)
+  const [fullBytes, freedBytes] = stdout.split(' ').map(Number)
+  assert.ok(Number(freedBytes) < Number(fullBytes) / 2, stdout)
+})
+
 /**
  * A program in the place of the service: it tells its runtime and its arguments. Bun would cache a
  * file of this size.

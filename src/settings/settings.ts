@@ -257,7 +257,7 @@ const otherVariables: readonly Variable[] = [
     name: 'FIELDGATE_RUNTIME_MEMORY',
     accepts: 'fast, small',
     defaultText: '`fast`; `small` where the service may hold less than 2 GiB',
-    description: 'Whether Bun keeps free memory, which saves a third of the CPU time: `docs/operate.md`.',
+    description: 'Whether Bun keeps free memory, which saves CPU time: `docs/operate.md`.',
     isSecret: false,
   },
   {
