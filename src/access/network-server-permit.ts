@@ -173,11 +173,11 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     return isPreceding === true ? precededBy(decision) : decision
   }
 
-  inspect(topic: Topic, payload: Buffer, second: number): MessageFault | undefined {
+  inspect(topic: Topic, message: { readonly payload: Buffer }, second: number): MessageFault | undefined {
     const { parsed } = knownTopic(topic)
     if (parsed?.kind !== 'event' || parsed.eventKind === 'state') return undefined
     const { applicationId, devEui, eventKind } = parsed
-    const fault = this.#inspection.inspect(eventKind, devEui, payload, second)
+    const fault = this.#inspection.inspect(eventKind, devEui, message, second)
     // All devices of an application share the faulty setting, so they share one topic.
     return fault && { ...fault, topic: `application/${applicationId}/device/+/event/${eventKind}` }
   }

@@ -246,10 +246,14 @@ it('what a filter matches is the tenant’s since its application was made', asy
 })
 
 it('a fault in an event is told under one topic for all devices of an application', () => {
-  const fault = ownServer.inspect(new Topic(`application/5/device/${DEVICE}/event/up`), Buffer.from([0x0a, 0xff]), 0)
+  const fault = ownServer.inspect(
+    new Topic(`application/5/device/${DEVICE}/event/up`),
+    { payload: Buffer.from([0x0a, 0xff]) },
+    0,
+  )
   assert.equal(fault?.topic, 'application/5/device/+/event/up')
   assert.equal(
-    ownServer.inspect(new Topic(`application/5/device/${DEVICE}/command/down`), Buffer.from([0xff]), 0),
+    ownServer.inspect(new Topic(`application/5/device/${DEVICE}/command/down`), { payload: Buffer.from([0xff]) }, 0),
     undefined,
   )
 })

@@ -131,6 +131,10 @@ async function serve(
   return { front, arrived, open, secure, next, refused: () => refused }
 }
 
+function write(transport: Transport, bytes: Buffer): void {
+  transport.write({ bytes, start: 0, end: bytes.length }, false)
+}
+
 test('each chunk is a buffer of its own, and both sides get all bytes', onBun, async (context) => {
   const { secure, next } = await serve(context)
   const [client, server] = await Promise.all([secure(), next()])
@@ -140,7 +144,7 @@ test('each chunk is a buffer of its own, and both sides get all bytes', onBun, a
   assert.ok(server.chunks.length > 1)
   assert.ok(server.bytes.equals(sent))
   // More than the system takes at once: the transport keeps the rest.
-  server.transport.write(sent)
+  write(server.transport, sent)
   assert.ok(server.transport.bufferedBytes > 0)
   let got = 0
   for await (const chunk of client) {
@@ -170,7 +174,7 @@ test('the last bytes reach a client that goes on sending', onBun, async (context
   const [client, server] = await Promise.all([secure(), next()])
   client.write(Buffer.alloc(30_000))
   await server.has(1)
-  server.transport.write(Buffer.alloc(2_000_000, 'x'))
+  write(server.transport, Buffer.alloc(2_000_000, 'x'))
   server.transport.end()
   client.write(Buffer.alloc(30_000))
   let got = 0
@@ -226,7 +230,7 @@ test('a new certificate is for new connections, and a session is resumed', onBun
   front.tls = await certificateFor('second')
   const [after, server] = await Promise.all([secure(), next()])
   assert.equal(after.getPeerCertificate().subject.CN, 'second')
-  server.transport.write(Buffer.from('hello'))
+  write(server.transport, Buffer.from('hello'))
   const [session] = (await once(after, 'session')) as [Buffer]
   const again = connectTls({ host: '127.0.0.1', port: front.port, rejectUnauthorized: false, session })
   again.on('error', () => {})
@@ -272,7 +276,7 @@ for (const [name, together] of [
     assert.ok(server.newcomer.isForwarded)
     client.write('hello')
     await server.has(5)
-    server.transport.write(Buffer.from('world'))
+    write(server.transport, Buffer.from('world'))
     const [answer] = (await once(client, 'data')) as [Buffer]
     assert.equal(answer.toString(), 'world')
     client.end()

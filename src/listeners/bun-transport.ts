@@ -1,5 +1,6 @@
 /** Gives the broker a socket of Bun as a duplex of bytes. */
-import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
+import type { BytesPart, Transport, TransportHandlers } from '../broker/ports/transport.ts'
+import { heldBytes } from './held-bytes.ts'
 import { LINGER_BYTES, LINGER_MS } from './linger.ts'
 import type { OwnedSocket, SocketOwner } from './socket-owner.ts'
 
@@ -28,17 +29,14 @@ export class BunTransport implements Transport, SocketOwner {
     this.#handlers = handlers
   }
 
-  write(bytes: Buffer): void {
+  write({ bytes, start, end }: BytesPart, isLent: boolean): void {
     if (this.#closed) return
-    if (this.#unsent !== undefined) {
-      this.#unsent.push(bytes)
-      this.#unsentBytes += bytes.length
-      return
-    }
-    const taken = Math.max(this.#socket.write(bytes), 0)
-    if (taken === bytes.length) return
-    this.#unsent = [bytes.subarray(taken)]
-    this.#unsentBytes = bytes.length - taken
+    const length = end - start
+    const taken = this.#unsent === undefined ? Math.max(this.#socket.write(bytes, start, length), 0) : 0
+    if (taken === length) return
+    this.#unsent ??= []
+    this.#unsent.push(heldBytes({ bytes, start: start + taken, end }, isLent))
+    this.#unsentBytes += length - taken
   }
 
   get bufferedBytes(): number {

@@ -9,8 +9,11 @@ export interface BunSocket<Owner> {
   data: Owner
   readonly remoteAddress: string
   readonly remotePort: number
-  /** Returns the number of bytes that the system has taken; -1 on a closed socket. */
-  write(bytes: Uint8Array): number
+  /**
+   * Writes the bytes, or `length` of them from `start` on. Returns the number of bytes that the
+   * system has taken; -1 on a closed socket.
+   */
+  write(bytes: Uint8Array, start?: number, length?: number): number
   /** Sends the end of this side (for TLS with close_notify), and goes on reading. */
   shutdown(): void
   /** Closes both sides at once, with a reset. */

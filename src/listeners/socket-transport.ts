@@ -1,6 +1,7 @@
 /** Gives the broker a TCP or TLS socket as a duplex of bytes. */
 import type { Socket } from 'node:net'
-import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
+import type { BytesPart, Transport, TransportHandlers } from '../broker/ports/transport.ts'
+import { heldBytes } from './held-bytes.ts'
 import { LINGER_BYTES, LINGER_MS } from './linger.ts'
 
 /**
@@ -25,8 +26,8 @@ export class SocketTransport implements Transport {
     this.#handlers = handlers
   }
 
-  write(bytes: Buffer): void {
-    if (!this.#socket.destroyed) this.#socket.write(bytes)
+  write(part: BytesPart, isLent: boolean): void {
+    if (!this.#socket.destroyed) this.#socket.write(heldBytes(part, isLent))
   }
 
   get bufferedBytes(): number {

@@ -9,6 +9,7 @@ import type { WebSocket } from 'ws'
 import type { Broker } from '../broker/broker.ts'
 import type { Transport, TransportHandlers } from '../broker/ports/transport.ts'
 import type { AddressLimiter } from './address-limiter.ts'
+import { heldBytes } from './held-bytes.ts'
 import { LINGER_BYTES, LINGER_MS } from './linger.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
@@ -131,8 +132,9 @@ function webSocketTransport(webSocket: WebSocket): Transport {
     attach(next) {
       handlers = next
     },
-    write(bytes) {
-      if (webSocket.readyState === webSocket.OPEN) webSocket.send(bytes, { binary: true }, written)
+    write(part, isLent) {
+      if (webSocket.readyState !== webSocket.OPEN) return
+      webSocket.send(heldBytes(part, isLent), { binary: true }, written)
     },
     get bufferedBytes() {
       return webSocket.bufferedAmount

@@ -8,6 +8,7 @@ import { Topic } from './topic.ts'
 import { TopicNameCache } from './topic-name-cache.ts'
 import { hasWildcard } from './topic-name.ts'
 import { decodeUtf8 } from './utf8.ts'
+import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 const nothing = Buffer.alloc(0)
 
@@ -20,10 +21,12 @@ const topicNames = new TopicNameCache()
 /**
  * A position in the bytes of one packet, from the end of its fixed header to `end`. Every fault,
  * such as reading past the end, throws a `MalformedPacketError` that names the packet. Nothing is
- * copied: `readBinary` and `readRest` return views.
+ * copied: `readBinary` returns a view.
  */
 export class PacketCursor {
   bytes: Buffer = nothing
+  /** Where the fixed header of the packet begins. */
+  start = 0
   position = 0
   end = 0
   packetType: PacketType = 'connect'
@@ -32,8 +35,16 @@ export class PacketCursor {
   /** Drops the reference to the bytes, so that a chunk does not outlive its packets. */
   release(): void {
     this.bytes = nothing
+    this.start = 0
     this.position = 0
     this.end = 0
+  }
+
+  /**
+   * True when the Remaining Length has no more bytes than it needs. Ask before a field is read.
+   */
+  get hasShortestLength(): boolean {
+    return this.position - this.start === 1 + variableByteIntegerSize(this.remaining)
   }
 
   get remaining(): number {
@@ -90,13 +101,6 @@ export class PacketCursor {
   readBinary(field: string): Buffer {
     const start = this.#readLength(field)
     return this.bytes.subarray(start, this.position)
-  }
-
-  readRest(): Buffer {
-    const start = this.position
-    if (start === this.end) return nothing
-    this.position = this.end
-    return this.bytes.subarray(start, this.end)
   }
 
   /**

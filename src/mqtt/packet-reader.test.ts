@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import { encodePacket } from './encode-packet.ts'
 import { MalformedPacketError } from './malformed-packet.ts'
 import { PacketReader } from './packet-reader.ts'
+import { plainPacket } from './plain-packet.testing.ts'
 import type { ConnectPacket, Packet, ProtocolVersion, PublishPacket } from './packet.ts'
 import { encodePublish } from './publish.ts'
 
@@ -32,7 +33,7 @@ function readAll(reader: PacketReader, chunks: Iterable<Buffer>): Packet[] {
   const packets: Packet[] = []
   for (const chunk of chunks) {
     reader.push(chunk)
-    for (let packet = reader.next(); packet !== undefined; packet = reader.next()) packets.push(packet)
+    for (let packet = reader.next(); packet !== undefined; packet = reader.next()) packets.push(plainPacket(packet))
   }
   return packets
 }
@@ -110,7 +111,7 @@ describe('chunks', () => {
             start += size
             for (let take = 0; take < takes; take++) {
               const packet = reader.next()
-              if (packet !== undefined) packets.push(packet)
+              if (packet !== undefined) packets.push(plainPacket(packet))
             }
           }
           packets.push(...readAll(reader, [Buffer.alloc(0)]))

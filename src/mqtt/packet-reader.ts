@@ -8,9 +8,10 @@ import { decodeDisconnect } from './disconnect.ts'
 import { MalformedPacketError } from './malformed-packet.ts'
 import type { PacketType } from './malformed-packet.ts'
 import { PacketCursor } from './packet-cursor.ts'
-import type { ClientPacket, Packet, ProtocolVersion, ServerPacket } from './packet.ts'
+import type { ClientPacket, Packet, ProtocolVersion, PublishPacket, ServerPacket } from './packet.ts'
 import { decodePingreq, decodePingresp } from './ping.ts'
 import { decodePublish } from './publish.ts'
+import type { IncomingPublish } from './incoming-publish.ts'
 import { ReasonCodes } from './reason-codes.ts'
 import type { ReasonCode } from './reason-codes.ts'
 import { decodeSuback } from './suback.ts'
@@ -19,6 +20,12 @@ import { decodeUnsuback } from './unsuback.ts'
 import { decodeUnsubscribe } from './unsubscribe.ts'
 
 type Role = 'server' | 'client'
+
+type Incoming<P extends Packet> = Exclude<P, PublishPacket> | IncomingPublish
+/** The packets that a reader of role 'server' returns. */
+export type IncomingClientPacket = Incoming<ClientPacket>
+/** The packets that a reader of role 'client' returns. */
+export type IncomingServerPacket = Incoming<ServerPacket>
 
 const nothing = Buffer.alloc(0)
 
@@ -111,10 +118,10 @@ export class PacketReader<R extends Role = Role> {
    * The next packet; undefined when more bytes are needed. Throws `MalformedPacketError` for bytes
    * that the sender must not send, and then the same error at each call.
    */
-  next(): (R extends 'server' ? ClientPacket : ServerPacket) | undefined {
+  next(): (R extends 'server' ? IncomingClientPacket : IncomingServerPacket) | undefined {
     if (this.#failure !== undefined) throw this.#failure
     try {
-      return this.#next() as (R extends 'server' ? ClientPacket : ServerPacket) | undefined
+      return this.#next() as ReturnType<PacketReader<R>['next']>
     } catch (error) {
       if (error instanceof MalformedPacketError) this.#fail(error)
       throw error
@@ -138,9 +145,9 @@ export class PacketReader<R extends Role = Role> {
     if (!this.#readFixedHeader(chunk, this.#position, chunk.length) || this.#packetEnd > chunk.length) {
       return this.#nextAssembled()
     }
-    const firstByte = chunk[this.#position] as number
+    const start = this.#position
     this.#position = this.#packetEnd
-    return this.#decode(chunk, firstByte)
+    return this.#decode(chunk, start)
   }
 
   /** Makes the next waiting chunk the current one, and drops the chunk that was read to its end. */
@@ -196,7 +203,7 @@ export class PacketReader<R extends Role = Role> {
         this.#assembly = nothing
         this.#assembledBytes = 0
         this.#assemblySize = 0
-        return this.#decode(packet, packet[0] as number)
+        return this.#decode(packet, 0)
       }
     }
   }
@@ -220,9 +227,11 @@ export class PacketReader<R extends Role = Role> {
     return true
   }
 
-  #decode(bytes: Buffer, firstByte: number): Packet {
+  #decode(bytes: Buffer, start: number): Packet {
+    const firstByte = bytes[start] as number
     const type = packetTypes[firstByte >> 4] as PacketType
     cursor.bytes = bytes
+    cursor.start = start
     cursor.position = this.#bodyStart
     cursor.end = this.#packetEnd
     cursor.packetType = type

@@ -4,7 +4,6 @@
  * wire.
  */
 import type { ReasonCode } from './reason-codes.ts'
-import type { Topic } from './topic.ts'
 
 /** The protocol level of CONNECT: 4 is MQTT 3.1.1, 5 is MQTT 5.0. */
 export type ProtocolVersion = 4 | 5
@@ -100,7 +99,6 @@ export interface PublishPacket {
   readonly type: 'publish'
   /** Empty only if a Topic Alias stands in its place (MQTT 5). */
   readonly topicName: string
-  /** A view into the chunk in which it came: copy it if it must outlive the turn. */
   readonly payload: Buffer
   readonly qos: QoS
   readonly retain: boolean
@@ -108,8 +106,6 @@ export interface PublishPacket {
   /** From 1 to 65535 for QoS 1 and 2; 0 for QoS 0, which has none on the wire. */
   readonly packetId: number
   readonly properties?: PublishProperties | undefined
-  /** The Topic Name as an object; absent in a packet that is to be sent. */
-  readonly topic?: Topic
 }
 
 /** PUBACK, PUBREC, PUBREL and PUBCOMP have one shape. */

@@ -12,7 +12,7 @@ import { MalformedPacketError } from './malformed-packet.ts'
 import { PacketReader } from './packet-reader.ts'
 import type { Packet, ProtocolVersion } from './packet.ts'
 import type { ReasonCode } from './reason-codes.ts'
-import { Topic } from './topic.ts'
+import { plainPacket } from './plain-packet.testing.ts'
 
 type Sender = 'client' | 'server'
 
@@ -95,8 +95,9 @@ function decode(row: Row, bytes = bytesOf(row.bytes)): Packet | undefined {
   const reader = readerOf(row.from, bytes[0] === 0x10 ? undefined : row.version)
   reader.push(bytes)
   const packet = reader.next()
-  if (packet !== undefined) assert.equal(reader.bufferedBytes, 0)
-  return packet
+  if (packet === undefined) return undefined
+  assert.equal(reader.bufferedBytes, 0)
+  return plainPacket(packet)
 }
 
 function refusal(decodeIt: () => unknown): MalformedPacketError {
@@ -115,8 +116,7 @@ function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   return Object.fromEntries(
     Object.entries(value)
-      // The name of the topic is a field of its own.
-      .filter(([, field]) => field !== undefined && !(field instanceof Topic))
+      .filter(([, field]) => field !== undefined)
       .map(([name, field]) => [name, plain(field)]),
   )
 }

@@ -2,6 +2,7 @@
 import type { PacketCursor } from './packet-cursor.ts'
 import { PacketWriter } from './packet-writer.ts'
 import type { ProtocolVersion, PublishPacket, PublishProperties, QoS } from './packet.ts'
+import { IncomingPublish } from './incoming-publish.ts'
 import { decodeProperties, propertiesSize, writeProperties } from './properties.ts'
 import { ReasonCodes } from './reason-codes.ts'
 import { utf8Size } from './utf8.ts'
@@ -9,21 +10,24 @@ import { variableByteIntegerSize } from './variable-byte-integer.ts'
 
 /**
  * Reads a PUBLISH. `flags` is the lower half of its first byte; `fromClient` forbids everything
- * that only a server may send.
+ * that only a server may send. The payload is not copied.
  */
 export function decodePublish(
   cursor: PacketCursor,
   flags: number,
   protocolVersion: ProtocolVersion,
   fromClient: boolean,
-): PublishPacket {
+): IncomingPublish {
+  const { hasShortestLength } = cursor
   const qos = (flags >> 1) & 3
   const dup = (flags & 8) !== 0
   if (qos === 3) cursor.malformed('QoS is 3') // [MQTT-3.3.1-4] [MQTT311-3.3.1-4]
   if (dup && qos === 0) cursor.malformed('DUP is set at QoS 0') // [MQTT-3.3.1-2] [MQTT311-3.3.1-2]
   const topic = cursor.readTopic('the Topic Name') // [MQTT-3.3.2-1]
   const topicName = topic.name
+  const packetIdAt = qos === 0 ? 0 : cursor.position
   const packetId = qos === 0 ? 0 : cursor.readPacketId()
+  const hasProperties = protocolVersion === 5 && cursor.bytes[cursor.position] !== 0
   const properties = protocolVersion === 5 ? decodeProperties(cursor, 'publish') : undefined
   if (topicName === '' && properties?.topicAlias === undefined) {
     // [MQTT-4.7.3-1] [MQTT311-4.7.3-1]
@@ -33,24 +37,26 @@ export function decodePublish(
   if (fromClient && properties?.subscriptionIdentifiers !== undefined) {
     cursor.protocolError('a Subscription Identifier from a client') // [MQTT-3.3.4-6]
   }
-  const payload = cursor.readRest()
-  return {
-    type: 'publish',
-    topicName,
-    payload,
-    qos: qos as QoS,
-    retain: (flags & 1) !== 0,
-    dup,
-    packetId,
-    properties,
-    topic,
-  }
+  const { bytes, start, position: payloadStart, end } = cursor
+  const encodedFor = hasShortestLength && !hasProperties ? protocolVersion : undefined
+  const retain = (flags & 1) !== 0
+  const fields = { topic, qos: qos as QoS, retain, dup, packetId, properties, encodedFor }
+  cursor.position = end
+  return new IncomingPublish(fields, { bytes, start, packetIdAt, payloadStart, end })
+}
+
+/** A PUBLISH in bytes: those of a buffer from `start` up to `end`. */
+export interface EncodedPublish {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+  /** Where the Packet Identifier stands, from `start` on; 0 at QoS 0, which has none. */
+  readonly packetIdOffset: number
 }
 
 /**
- * A PUBLISH for many receivers. `bytes` is the whole packet; the two bytes at `packetIdOffset` are
- * 0, and the caller writes the Packet Identifier into a copy. The offset is 0 for QoS 0, which has
- * no Packet Identifier. The payload is copied. Throws RangeError as `encodePacket` does.
+ * A PUBLISH for many receivers, in a buffer of its own. The Packet Identifier is 0, and the caller
+ * writes it into a copy. The payload is copied. Throws RangeError as `encodePacket` does.
  */
 export function encodePublish(
   publish: {
@@ -62,7 +68,7 @@ export function encodePublish(
     readonly properties?: PublishProperties | undefined
   },
   protocolVersion: ProtocolVersion,
-): { readonly bytes: Buffer; readonly packetIdOffset: number } {
+): EncodedPublish {
   const { topicName, payload, qos, properties } = publish
   const topicNameSize = utf8Size(topicName)
   let size = 2 + topicNameSize + payload.length
@@ -76,7 +82,8 @@ export function encodePublish(
   if (qos > 0) writer.writeUint16(0)
   if (protocolVersion === 5) writeProperties(writer, 'publish', properties, propertiesBytes)
   writer.writeRest(payload)
-  return { bytes: writer.finish(), packetIdOffset }
+  const bytes = writer.finish()
+  return { bytes, start: 0, end: bytes.length, packetIdOffset }
 }
 
 /** Writes the whole packet for one receiver. */

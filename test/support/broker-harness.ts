@@ -7,7 +7,7 @@ import type { BrokerOptions } from '../../src/broker/broker.ts'
 import type { Clock, SteadyMs } from '../../src/clock.ts'
 import { ALLOWED } from '../../src/broker/ports/policy.ts'
 import type { Admission, Credentials, Decision, Permit, PermitEnd, Policy } from '../../src/broker/ports/policy.ts'
-import type { Transport, TransportHandlers } from '../../src/broker/ports/transport.ts'
+import type { BytesPart, Transport, TransportHandlers } from '../../src/broker/ports/transport.ts'
 import { MemoryEngine } from '../../src/engine/memory/memory.ts'
 import { encodePacket } from '../../src/mqtt/encode-packet.ts'
 import { PacketReader } from '../../src/mqtt/packet-reader.ts'
@@ -147,9 +147,9 @@ class MemoryTransport implements Transport {
     this.handlers = handlers
   }
 
-  write(bytes: Buffer): void {
-    this.written.push(bytes)
-    if (this.stuck) this.#buffered += bytes.length
+  write({ bytes, start, end }: BytesPart): void {
+    this.written.push(Buffer.from(bytes.subarray(start, end)))
+    if (this.stuck) this.#buffered += end - start
     this.wroteAnything()
   }
 

@@ -1,7 +1,7 @@
 /** The broker, as a connection that is open to it knows it. */
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
-import type { ClientPacket } from '../../mqtt/packet.ts'
+import type { IncomingClientPacket } from '../../mqtt/packet-reader.ts'
 import type { LastJoin } from '../delivery/last-join.ts'
 import type { Flushable } from '../delivery/turns.ts'
 import type { Counters } from '../ports/counters.ts'
@@ -28,7 +28,7 @@ export interface ConnectionHost<Connection> {
   /** Grows by one each second. */
   readonly second: number
   /** Handles one packet. A promise: the connection's next packet has to wait for it. */
-  readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
+  readonly handle: (connection: Connection, packet: IncomingClientPacket) => Promise<void> | undefined
   /** Calls `flush` of the connection after the turn. */
   flushLater(connection: Flushable): void
   /** Lets the Session send more: its connection takes bytes again. */

@@ -5,7 +5,8 @@
  */
 import type { SteadyMs } from '../../clock.ts'
 import { PacketReader } from '../../mqtt/packet-reader.ts'
-import type { ClientPacket, ProtocolVersion } from '../../mqtt/packet.ts'
+import type { IncomingClientPacket } from '../../mqtt/packet-reader.ts'
+import type { ProtocolVersion } from '../../mqtt/packet.ts'
 import { countWaitingPings } from '../../mqtt/waiting-pings.ts'
 import { SLICE_MS } from '../delivery/turn-shares.ts'
 import type { TurnJob } from '../delivery/turn-shares.ts'
@@ -52,7 +53,7 @@ export interface InputOwner {
   /** True: the connection ends once everything that was read is handled. */
   readonly isEnding: boolean
   /** Handles one packet; a promise when the next one has to wait for it. */
-  handle(packet: ClientPacket): Promise<void> | undefined
+  handle(packet: IncomingClientPacket): Promise<void> | undefined
   /** A packet is malformed, or its handling failed. */
   failed(error: unknown): void
   /** A bound per second is reached: calls `unthrottle` with the next tick. */

@@ -8,7 +8,7 @@ import type { TurnShare } from '../delivery/turn-shares.ts'
 import type { Flushable } from '../delivery/turns.ts'
 import type { TenantMemory, UnreadOutput } from '../memory/tenant-memory.ts'
 import type { Message } from '../ports/message.ts'
-import type { Transport } from '../ports/transport.ts'
+import type { BytesPart, Transport } from '../ports/transport.ts'
 import type { Agreement } from './agreement.ts'
 import type { ConnectionHost } from './connection-host.ts'
 import { encodeForReader } from './encode-for-reader.ts'
@@ -126,7 +126,7 @@ export class ConnectionOutput implements Flushable, UnreadOutput, ByteSink {
           maximumPacketSizeBytes,
           now: host.clock.steady(),
         })
-    if (shared === undefined || shared.bytes.length > maximumPacketSizeBytes) {
+    if (shared === undefined || shared.end - shared.start > maximumPacketSizeBytes) {
       host.counters.publishesDropped += 1
       return false
     }
@@ -189,12 +189,13 @@ export class ConnectionOutput implements Flushable, UnreadOutput, ByteSink {
   }
 
   /** Called by the buffer. */
-  write(bytes: Buffer): void {
+  write(part: BytesPart, isLent: boolean): void {
     const host = this.#host
-    host.counters.bytesSent += bytes.length
+    const length = part.end - part.start
+    host.counters.bytesSent += length
     this.#traffic.turn(host.second)
-    this.#traffic.bytesOut += bytes.length
-    this.#transport.write(bytes)
+    this.#traffic.bytesOut += length
+    this.#transport.write(part, isLent)
     const unreadBytes = this.#transport.bufferedBytes
     this.#count(unreadBytes)
     const isFull = unreadBytes >= host.limits.maximumOutgoingBytes || this.#memory?.isTooMuch(unreadBytes) === true

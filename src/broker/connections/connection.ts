@@ -3,14 +3,8 @@
  * as long as it.
  */
 import { MalformedPacketError } from '../../mqtt/malformed-packet.ts'
-import type {
-  AcknowledgementPacket,
-  ClientPacket,
-  ProtocolVersion,
-  QoS,
-  ServerPacket,
-  WillMessage,
-} from '../../mqtt/packet.ts'
+import type { AcknowledgementPacket, ProtocolVersion, QoS, ServerPacket, WillMessage } from '../../mqtt/packet.ts'
+import type { IncomingClientPacket } from '../../mqtt/packet-reader.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import type { Topic } from '../../mqtt/topic.ts'
@@ -389,7 +383,7 @@ export class Connection
     return this.#ending !== undefined
   }
 
-  handle(packet: ClientPacket): Promise<void> | undefined {
+  handle(packet: IncomingClientPacket): Promise<void> | undefined {
     return this.#host.handle(this, packet)
   }
 

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
-import type { ClientPacket } from '../../mqtt/packet.ts'
+import type { IncomingClientPacket } from '../../mqtt/packet-reader.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { LastJoin } from '../delivery/last-join.ts'
@@ -59,7 +59,7 @@ export interface ConnectionsOptions {
   /** Asked whether the log can take messages. */
   readonly engine: Pick<Engine, 'health'>
   /** Handles one packet. A promise: the connection's next packet has to wait for it. */
-  readonly handle: (connection: Connection, packet: ClientPacket) => Promise<void> | undefined
+  readonly handle: (connection: Connection, packet: IncomingClientPacket) => Promise<void> | undefined
 }
 
 export class Connections implements ConnectionHost<Connection> {

@@ -4,8 +4,9 @@
  */
 import type { PublishProperties, QoS } from '../../mqtt/packet.ts'
 import { encodePublish } from '../../mqtt/publish.ts'
+import type { EncodedPublish } from '../../mqtt/publish.ts'
 import type { SteadyMs } from '../../clock.ts'
-import type { Message, SharedPublish } from '../ports/message.ts'
+import type { Message } from '../ports/message.ts'
 import type { OutgoingTopicAliases } from './topic-aliases.ts'
 
 export interface ReaderForm {
@@ -22,7 +23,7 @@ export interface ReaderForm {
  * Encodes for MQTT 5 alone. Undefined when the packet is larger than the reader takes
  * [MQTT-3.1.2-24].
  */
-export function encodeForReader(message: Message, form: ReaderForm): SharedPublish | undefined {
+export function encodeForReader(message: Message, form: ReaderForm): EncodedPublish | undefined {
   const { qos, retain, dup, subscriptionIdentifiers, aliases } = form
   const properties: { -readonly [Name in keyof PublishProperties]: PublishProperties[Name] } = { ...message.properties }
   if (message.expiresAtMs !== Infinity) {

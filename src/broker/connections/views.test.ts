@@ -116,7 +116,7 @@ test('a fault that the permit finds in a message is kept, counted and told while
   })
   const permit = new TestPermit('acme', 'network-server:1')
   let looks = 0
-  permit.inspect = ({ name }, payload, second) => {
+  permit.inspect = ({ name }, { payload }, second) => {
     looks += 1
     const isNews = looks === 1
     return payload[0] === 0x0a ? { code: 'unreadable', reason: `no. ${second}`, topic: `${name}/+`, isNews } : undefined

@@ -3,8 +3,9 @@
  * buffer. Over TLS that is one record instead of hundreds.
  */
 import type { QoS } from '../../mqtt/packet.ts'
+import type { EncodedPublish } from '../../mqtt/publish.ts'
 import type { LastJoin, Part } from '../delivery/last-join.ts'
-import type { SharedPublish } from '../ports/message.ts'
+import type { BytesPart } from '../ports/transport.ts'
 
 /**
  * Beyond this the bytes are written early, so that a burst to one reader does not become one giant
@@ -12,14 +13,20 @@ import type { SharedPublish } from '../ports/message.ts'
  */
 const FLUSH_BYTES = 65_536
 
+/** The bytes of one write, of whatever connection, that no other connection writes. */
+const joined = { bytes: Buffer.allocUnsafeSlow(FLUSH_BYTES), start: 0, end: 0 }
+
 /** The connection to write to. */
 export interface ByteSink {
-  write(bytes: Buffer): void
+  /** As `Transport.write` has it. */
+  write(part: BytesPart, isLent: boolean): void
 }
 
 export class WriteBuffer {
   /** The waiting packets: each in bytes, or as a number where it has four bytes. */
   #parts: Part[] = []
+  /** True when no part is a number. */
+  #isBytes = true
   /**
    * The patch for the part at the same place: first byte, Packet Identifier and its offset. 0, and
    * no element at the end: none. Made with the first patch: a reader at QoS 0 needs none.
@@ -40,7 +47,7 @@ export class WriteBuffer {
 
   /** Appends a whole packet. The bytes are not copied, so they may be shared. */
   packet(bytes: Buffer): void {
-    this.#parts.push(bytes)
+    this.#parts.push(whole(bytes))
     this.#added(bytes.length)
   }
 
@@ -50,18 +57,19 @@ export class WriteBuffer {
    */
   acknowledgement(firstByte: number, packetId: number): void {
     this.#parts.push(((firstByte << 24) | (2 << 16) | packetId) >>> 0)
+    this.#isBytes = false
     this.#added(4)
   }
 
   /** Appends a PUBLISH of shared bytes, with a patch for the members that are this reader's own. */
-  publish(shared: SharedPublish, qos: QoS, retain: boolean, dup: boolean, packetId: number): void {
-    this.#parts.push(shared.bytes)
+  publish(shared: EncodedPublish, qos: QoS, retain: boolean, dup: boolean, packetId: number): void {
+    this.#parts.push(shared)
     if (qos > 0 || retain) {
       const flags = (dup ? 8 : 0) | (qos << 1) | (retain ? 1 : 0)
       // The number goes up to 2^36: a double's integers hold it, a bitwise operator's don't.
       this.#patch((shared.packetIdOffset * 65_536 + packetId) * 16 + flags)
     }
-    this.#added(shared.bytes.length)
+    this.#added(shared.end - shared.start)
   }
 
   /** Patches the last part. */
@@ -84,25 +92,38 @@ export class WriteBuffer {
   flush(): void {
     const parts = this.#parts
     if (parts.length === 0) return
-    const first = parts[0]
-    if (parts.length === 1 && typeof first === 'object' && !this.#isPatched) {
-      this.#clear()
-      this.#lastJoin.single(first)
-      this.#sink.write(first)
-      return
-    }
-    const bytes = this.#isPatched ? this.#join() : this.#joinShared()
-    this.#clear()
-    this.#sink.write(bytes)
+    if (!this.#isBytes || this.#isPatched) this.#writeOwn()
+    else if (parts.length > 1) this.#writeShared()
+    else this.#writeSingle(parts[0] as BytesPart)
   }
 
-  #joinShared(): Buffer {
-    const known = this.#lastJoin.find(this.#parts)
-    if (known !== undefined) return known
-    const bytes = this.#join()
-    this.#lastJoin.remember(this.#parts, bytes)
-    this.#parts = []
-    return bytes
+  #writeSingle(packet: BytesPart): void {
+    this.#clear()
+    this.#lastJoin.single(packet)
+    this.#sink.write(packet, false)
+  }
+
+  /** Other connections may have the same parts to write. */
+  #writeShared(): void {
+    const parts = this.#parts
+    let bytes = this.#lastJoin.find(parts)
+    if (bytes === undefined) {
+      bytes = Buffer.allocUnsafe(this.#bytes)
+      this.#joinInto(bytes)
+      this.#lastJoin.remember(parts, bytes)
+      this.#parts = []
+    }
+    this.#clear()
+    this.#sink.write(whole(bytes), false)
+  }
+
+  #writeOwn(): void {
+    const isLent = this.#bytes <= joined.bytes.length
+    const part = isLent ? joined : whole(Buffer.allocUnsafe(this.#bytes))
+    this.#joinInto(part.bytes)
+    part.end = this.#bytes
+    this.#clear()
+    this.#sink.write(part, isLent)
   }
 
   #clear(): void {
@@ -114,10 +135,10 @@ export class WriteBuffer {
       if (this.#patches !== undefined) this.#patches.length = 0
     }
     this.#bytes = 0
+    this.#isBytes = true
   }
 
-  #join(): Buffer {
-    const bytes = Buffer.allocUnsafe(this.#bytes)
+  #joinInto(bytes: Buffer): void {
     const patches = this.#patches
     const patched = patches?.length ?? 0
     let position = 0
@@ -128,7 +149,7 @@ export class WriteBuffer {
         position += 4
         continue
       }
-      bytes.set(part, position)
+      part.bytes.copy(bytes, position, part.start, part.end)
       const patch = patches !== undefined && index < patched ? (patches[index] as number) : 0
       if (patch !== 0) {
         const flags = patch % 16
@@ -139,8 +160,11 @@ export class WriteBuffer {
           bytes.writeUInt16BE(packetId, position + (identified - packetId) / 65_536)
         }
       }
-      position += part.length
+      position += part.end - part.start
     }
-    return bytes
   }
+}
+
+function whole(bytes: Buffer): { readonly bytes: Buffer; readonly start: 0; end: number } {
+  return { bytes, start: 0, end: bytes.length }
 }

@@ -2,9 +2,10 @@
  * The bytes that were joined last in a turn, so that connections with the same packets to write
  * share them.
  */
+import type { BytesPart } from '../ports/transport.ts'
 
 /** A packet in bytes, or a packet of four bytes as a number. */
-export type Part = Buffer | number
+export type Part = BytesPart | number
 
 /**
  * The parts that were joined last, by any connection. When one message goes to many readers, their
@@ -14,7 +15,7 @@ export type Part = Buffer | number
 export class LastJoin {
   /** The writes of this turn whose bytes another connection had written just before. */
   sharedWrites = 0
-  #packet: Buffer | undefined = undefined
+  #packet: BytesPart | undefined = undefined
   #parts: readonly Part[] = []
   #bytes: Buffer | undefined = undefined
 
@@ -28,7 +29,7 @@ export class LastJoin {
   }
 
   /** Counts a write of one packet. */
-  single(packet: Buffer): void {
+  single(packet: BytesPart): void {
     if (packet === this.#packet) this.sharedWrites += 1
     else this.#packet = packet
   }

@@ -103,7 +103,7 @@ export class RetainedMessages {
    * `release`.
    */
   reserve(message: Message): void {
-    if (!message.retain || message.payload.length === 0) return
+    if (!message.retain || message.payloadBytes === 0) return
     const tenant = this.tenantOf(message)
     this.#reservedFor.set(message, tenant)
     this.#byTenant.add(tenant, message.sizeBytes)
@@ -124,7 +124,7 @@ export class RetainedMessages {
    * [MQTT-3.3.1-7].
    */
   set(message: Message): void {
-    if (message.payload.length === 0) this.remove(message.topicName)
+    if (message.payloadBytes === 0) this.remove(message.topicName)
     else this.#keep(message, this.tenantOf(message))
   }
 

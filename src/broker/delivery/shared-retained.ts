@@ -55,7 +55,7 @@ export class SharedRetained {
   /** Takes a message with RETAIN as it arrives in the log. */
   set(message: Message): void {
     this.#options.retained.set(message)
-    if (message.payload.length === 0) this.#removedAt?.set(message.topicName, message.offset)
+    if (message.payloadBytes === 0) this.#removedAt?.set(message.topicName, message.offset)
     this.#writing.changed(message)
   }
 

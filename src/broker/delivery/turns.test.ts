@@ -125,14 +125,14 @@ function restsOfStream(stream: { readonly messages: number; readonly connections
   const counters = createCounters()
   const turns = new Turns(clock, new TurnShares(clock), counters, () => assert.fail())
   const share = new TurnShare()
-  const bytes = Buffer.alloc(1)
+  const bytes = { bytes: Buffer.alloc(1), start: 0, end: 1 }
   let lastMs = clock.steady()
   for (let turn = 0; turn < 500; turn += 1) {
     counters.publishesSent += stream.messages * (clock.steady() - lastMs)
     lastMs = clock.steady()
     counters.bytesReceived += 1
     for (let number = 0; number < stream.connections; number += 1) {
-      const flush = (): void => turns.lastJoin.single(stream.same ? bytes : Buffer.alloc(1))
+      const flush = (): void => turns.lastJoin.single(stream.same ? bytes : { ...bytes })
       turns.flushLater({ share, flush })
     }
     clock.pass(1)

@@ -2,7 +2,7 @@
  * The one door for packets: it checks which packets are allowed at present, and calls their
  * handlers.
  */
-import type { ClientPacket } from '../../mqtt/packet.ts'
+import type { IncomingClientPacket } from '../../mqtt/packet-reader.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { Connection } from '../connections/connection.ts'
 import { handlePuback, handlePubcomp, handlePubrec, handlePubrel } from './handle-acknowledgement.ts'
@@ -18,7 +18,7 @@ import type { HandlerParts } from './handler-parts.ts'
 export function handlePacket(
   parts: HandlerParts,
   connection: Connection,
-  packet: ClientPacket,
+  packet: IncomingClientPacket,
 ): Promise<void> | undefined {
   if (packet.type === 'connect') return handleConnect(parts, connection, packet)
   if (!connection.isConnected) {

@@ -2,9 +2,8 @@
  * PUBLISH: the faults that end the connection (limits, an unknown Topic Alias, Receive Maximum) and
  * a QoS 2 message that comes again. Everything else is the subject of `publishing/`.
  */
-import type { PublishPacket } from '../../mqtt/packet.ts'
+import type { IncomingPublish } from '../../mqtt/incoming-publish.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
-import { Topic } from '../../mqtt/topic.ts'
 import type { Connection } from '../connections/connection.ts'
 import type { ReceivedPublish } from '../sessions/session.ts'
 import type { HandlerParts } from './handler-parts.ts'
@@ -14,7 +13,7 @@ type PublishParts = Pick<HandlerParts, 'limits' | 'counters' | 'publishing'>
 export function handlePublish(
   { limits, counters, publishing }: PublishParts,
   connection: Connection,
-  packet: PublishPacket,
+  packet: IncomingPublish,
 ): Promise<void> | undefined {
   counters.publishesReceived += 1
   if (packet.qos > limits.maximumQoS) {
@@ -30,7 +29,7 @@ export function handlePublish(
     connection.disconnect(ReasonCodes.topicAliasInvalid, 'the Topic Alias is above the maximum', 'topic_alias_invalid') // [MQTT-3.3.2-9]
     return undefined
   }
-  const topic = connection.resolveTopic(packet.topic ?? new Topic(packet.topicName), topicAlias)
+  const topic = connection.resolveTopic(packet.topic, topicAlias)
   if (topic === undefined) {
     connection.disconnect(ReasonCodes.protocolError, 'the Topic Alias is not known', 'topic_alias_unknown') // MQTT 5.0 §3.3.2.3.4
     return undefined

@@ -110,8 +110,8 @@ export interface PublishTransformer {
 }
 
 /**
- * A message that is being routed, as an observer sees it. The payload is a view; copy what must
- * outlive the call.
+ * A message that is being routed, as an observer sees it. The payload is a view, which is made when
+ * it is asked for; copy what must outlive the call.
  */
 export interface RoutedMessage extends Pick<ConsumedMessage, 'topicName' | 'payload'> {
   readonly topic: Topic

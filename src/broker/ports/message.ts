@@ -5,19 +5,11 @@
 import type { MessageProperties, ProtocolVersion, QoS } from '../../mqtt/packet.ts'
 import { propertiesSize } from '../../mqtt/properties.ts'
 import { encodePublish } from '../../mqtt/publish.ts'
+import type { EncodedPublish } from '../../mqtt/publish.ts'
+import type { IncomingPublish } from '../../mqtt/incoming-publish.ts'
 import { Topic } from '../../mqtt/topic.ts'
 import { later } from '../../clock.ts'
 import type { Clock, SteadyMs } from '../../clock.ts'
-
-/**
- * A PUBLISH in bytes. The Packet Identifier, if there is one, is zero at its offset, and the first
- * byte has no DUP, QoS or RETAIN.
- */
-export interface SharedPublish {
-  readonly bytes: Buffer
-  /** 0 in the form of QoS 0, which has no Packet Identifier. */
-  readonly packetIdOffset: number
-}
 
 export interface MessageFields {
   readonly topicName: string
@@ -36,10 +28,14 @@ const OVERHEAD_BYTES = 128
 
 /** Bytes of memory that a message holds, for the bounds on queues and on retained messages. */
 export function sizeOfMessage(message: Pick<MessageFields, 'topicName' | 'payload' | 'properties'>): number {
-  const { topicName, payload, properties } = message
-  return payload.length + topicName.length + propertiesSize('publish', properties) + OVERHEAD_BYTES
+  return message.payload.length + sizeBesidePayload(message)
 }
 
+function sizeBesidePayload({ topicName, properties }: Pick<MessageFields, 'topicName' | 'properties'>): number {
+  return topicName.length + propertiesSize('publish', properties) + OVERHEAD_BYTES
+}
+
+const EMPTY = Buffer.alloc(0)
 /** From this size on a copy of the payload is worth sharing. */
 const LARGE_PAYLOAD_BYTES = 2_048
 
@@ -77,11 +73,6 @@ export function hasExpired({ expiresAtMs }: Message, now: SteadyMs): boolean {
 export class Message {
   /** Changed by `readdress` alone, before anybody owns the message. */
   topicName: string
-  /**
-   * The payload. It is not copied: call `keep` before the message outlives the turn that it came
-   * in.
-   */
-  payload: Buffer
   kept = false
   readonly qos: QoS
   /** Cleared when there is no room to retain the message, and the message goes on all the same. */
@@ -100,18 +91,33 @@ export class Message {
    * The time at which the log or the retained store took the message, ms since 1970; 0 before that.
    */
   ownedAtMs = 0
+  /** The packet that brought the message, as long as its payload is this one. */
+  #received: IncomingPublish | undefined
+  /** Set when somebody has asked for it, and where the message was not received. */
+  #payload: Buffer | undefined
   #topic: Topic | undefined
   #sizeBytes: number | undefined = undefined
   #tellsId = false
-  #plain4: SharedPublish | undefined = undefined
-  #plain5: SharedPublish | undefined = undefined
-  #identified4: SharedPublish | undefined = undefined
-  #identified5: SharedPublish | undefined = undefined
+  #plain4: EncodedPublish | undefined = undefined
+  #plain5: EncodedPublish | undefined = undefined
+  #identified4: EncodedPublish | undefined = undefined
+  #identified5: EncodedPublish | undefined = undefined
 
-  /** `expiresAtMs` is absolute; `expiryOf` gives it for a message that is received now. */
-  constructor(fields: MessageFields, expiresAtMs: number) {
+  /**
+   * `expiresAtMs` is absolute; `expiryOf` gives it for a message that is received now. The payload
+   * is that of the fields, or that of the packet that brought the message. It is not copied: call
+   * `keep` before the message outlives the turn that it came in.
+   */
+  constructor(fields: MessageFields, expiresAtMs: number)
+  constructor(fields: Omit<MessageFields, 'payload'>, expiresAtMs: number, received: IncomingPublish | undefined)
+  constructor(
+    fields: Partial<MessageFields> & Omit<MessageFields, 'payload'>,
+    expiresAtMs: number,
+    received?: IncomingPublish,
+  ) {
+    this.#received = received
+    this.#payload = received === undefined ? fields.payload : undefined
     this.topicName = fields.topicName
-    this.payload = fields.payload
     this.qos = fields.qos
     this.retain = fields.retain
     this.properties = fields.properties
@@ -125,15 +131,36 @@ export class Message {
     return (this.#topic ??= new Topic(this.topicName))
   }
 
+  /** A view, if the message was received and is not kept. */
+  get payload(): Buffer {
+    return (this.#payload ??= this.#received?.payload ?? EMPTY)
+  }
+
+  set payload(payload: Buffer) {
+    this.#payload = payload
+    this.#received = undefined
+  }
+
+  get payloadBytes(): number {
+    return this.#received?.payloadBytes ?? this.payload.length
+  }
+
+  /** Copies the payload into the buffer, which has room for it at this position. */
+  copyPayload(target: Buffer, at: number): void {
+    if (this.#received === undefined) target.set(this.payload, at)
+    else this.#received.copyPayload(target, at)
+  }
+
   /** Gives the message another topic, before anybody owns or counts the message. */
   readdress(topic: Topic): void {
+    this.#changesForm()
     this.topicName = topic.name
     this.#topic = topic
   }
 
   /** Bytes of memory that the message holds, for the bounds on queues. The number never changes. */
   get sizeBytes(): number {
-    return (this.#sizeBytes ??= sizeOfMessage(this))
+    return (this.#sizeBytes ??= this.payloadBytes + sizeBesidePayload(this))
   }
 
   /**
@@ -151,8 +178,9 @@ export class Message {
   tellId(userProperty: string): void {
     if (this.#tellsId || this.offset < 0) return
     this.#tellsId = true
+    this.#changesForm()
     // The size counts the message as it came.
-    this.#sizeBytes ??= sizeOfMessage(this)
+    this.#sizeBytes ??= this.sizeBytes
     const userProperties = [...(this.properties?.userProperties ?? []), [userProperty, this.id] as const]
     this.properties = { ...this.properties, userProperties }
     this.#plain5 = undefined
@@ -166,7 +194,7 @@ export class Message {
   keep(): void {
     if (this.kept) return
     this.kept = true
-    this.payload = ownCopy(this.payload)
+    this.payload = this.#received === undefined ? ownCopy(this.payload) : ownPayload(this.#received)
     const correlationData = this.properties?.correlationData
     if (correlationData !== undefined)
       this.properties = { ...this.properties, correlationData: ownCopy(correlationData) }
@@ -187,7 +215,7 @@ export class Message {
    * as it is retained, they would take several times the bytes that its tenant is counted for.
    */
   withoutForms(): Message {
-    const copy = new Message(this, this.expiresAtMs)
+    const copy = new Message(this, this.expiresAtMs, this.#received)
     copy.#topic = undefined
     copy.partition = this.partition
     copy.offset = this.offset
@@ -208,24 +236,36 @@ export class Message {
   }
 
   /**
-   * The PUBLISH without the parts that differ between readers, made once for each version and form.
-   * In MQTT 5 it fits only a reader without Subscription Identifier and Topic Alias, and a message
-   * that does not expire.
+   * The PUBLISH without the parts that differ between readers, made once for each version and form,
+   * or as it came. At QoS 0 its first byte is that of a message without RETAIN. At QoS 1 and 2 the
+   * caller writes the first byte and the Packet Identifier into a copy. In MQTT 5 it fits only a
+   * reader without Subscription Identifier and Topic Alias, and a message that does not expire.
    */
-  shared(protocolVersion: ProtocolVersion, withPacketId: boolean): SharedPublish {
+  shared(protocolVersion: ProtocolVersion, withPacketId: boolean): EncodedPublish {
+    if (this.#received?.fits(protocolVersion, withPacketId) === true) return this.#received
     if (protocolVersion === 5) {
       return withPacketId ? (this.#identified5 ??= this.#encode(5, 1)) : (this.#plain5 ??= this.#encode(5, 0))
     }
     return withPacketId ? (this.#identified4 ??= this.#encode(4, 1)) : (this.#plain4 ??= this.#encode(4, 0))
   }
 
-  #encode(protocolVersion: ProtocolVersion, qos: 0 | 1): SharedPublish {
+  /** The bytes of the packet that brought the message are no longer its encoding. */
+  #changesForm(): void {
+    if (this.#received !== undefined) this.payload = this.#received.payload
+  }
+
+  #encode(protocolVersion: ProtocolVersion, qos: 0 | 1): EncodedPublish {
     const { topicName, payload } = this
     const properties = protocolVersion === 5 ? this.properties : undefined
-    const shared = encodePublish({ topicName, payload, qos, retain: false, dup: false, properties }, protocolVersion)
-    shared.bytes[0] = 0x30
-    return shared
+    return encodePublish({ topicName, payload, qos, retain: false, dup: false, properties }, protocolVersion)
   }
+}
+
+function ownPayload(received: IncomingPublish): Buffer {
+  if (received.payloadBytes >= LARGE_PAYLOAD_BYTES) return ownCopy(received.payload)
+  const copy = Buffer.allocUnsafe(received.payloadBytes)
+  received.copyPayload(copy, 0)
+  return copy
 }
 
 function ownCopy(view: Buffer): Buffer {

@@ -144,10 +144,13 @@ export interface Permit extends PermitHolder {
   readonly takeRefused?: ((topic: Topic, payload: Buffer, refused: Refusal) => Decision) | undefined
   /**
    * Looks for faults in payloads that `mayPublish` has allowed, so that the operator of the
-   * publisher hears of them. Called for each of these messages, so it must look at few. `second`
-   * grows by one each second. Absent: no payload is inspected.
+   * publisher hears of them. Called for each of these messages, so it must look at few: the payload
+   * is a view, which is made when it is asked for. `second` grows by one each second. Absent: no
+   * payload is inspected.
    */
-  readonly inspect?: ((topic: Topic, payload: Buffer, second: number) => MessageFault | undefined) | undefined
+  readonly inspect?:
+    | ((topic: Topic, message: { readonly payload: Buffer }, second: number) => MessageFault | undefined)
+    | undefined
   /**
    * Whether the client may subscribe to a Topic Filter. For a shared subscription it is the Topic
    * Filter behind `$share/{ShareName}/`.

@@ -11,10 +11,20 @@ export interface TransportHandlers {
   closed(error: Error | undefined): void
 }
 
+/** Bytes to write: those of a buffer from `start` up to `end`. The rest may be of other clients. */
+export interface BytesPart {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+}
+
 export interface Transport {
   attach(handlers: TransportHandlers): void
-  /** Takes ownership of the bytes. */
-  write(bytes: Buffer): void
+  /**
+   * Writes the bytes. Nobody changes them afterwards, unless they are lent: then the caller uses
+   * their memory, and the object, again after the call.
+   */
+  write(part: BytesPart, isLent: boolean): void
   /** Bytes written that the other end's socket has not taken yet. */
   readonly bufferedBytes: number
   /** Stops reading; `resume` goes on with it. */

@@ -25,11 +25,11 @@ export abstract class ConnectionPublishes extends PublishStages {
     this.link = link
   }
 
-  protected limitFault({ topic, payload, properties }: Message): Refusal | undefined {
-    if (!isNameWithin(topic, this.parts.limits)) {
+  protected limitFault(message: Message): Refusal | undefined {
+    if (!isNameWithin(message.topic, this.parts.limits)) {
       return refusal(ReasonCodes.topicNameInvalid, 'the Topic Name is too long or too deep', 'topic_name_invalid')
     }
-    if (properties?.payloadFormatIndicator === 1 && !isUtf8(payload)) {
+    if (message.properties?.payloadFormatIndicator === 1 && !isUtf8(message.payload)) {
       return refusal(ReasonCodes.payloadFormatInvalid, 'the payload is not the UTF-8 that it says', 'payload_not_utf8')
     }
     return undefined
@@ -69,10 +69,10 @@ export abstract class ConnectionPublishes extends PublishStages {
     return this.link.isClosed
   }
 
-  protected inspect({ topic, payload }: Message): void {
+  protected inspect(message: Message): void {
     const { permit } = this.link
     if (permit.inspect === undefined) return
-    const fault = permit.inspect(topic, payload, this.parts.second)
+    const fault = permit.inspect(message.topic, message, this.parts.second)
     if (fault !== undefined) this.parts.refusals.noticed(this.link, fault)
   }
 

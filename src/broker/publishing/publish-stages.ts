@@ -59,9 +59,10 @@ export abstract class PublishStages {
       : (this.permit.takeRefused?.(message.topic, message.payload, permitted) ?? permitted)
     if (!decision.allowed || decision.taken === true) return decision
     if (decision.as !== undefined) message.readdress(decision.as)
-    const { topicName, payload, qos, retain, properties } = message
     for (const consumer of this.parts.consumers) {
+      const { topicName } = message
       if (!consumer.wants(topicName)) continue
+      const { payload, qos, retain, properties } = message
       return consumer.consume({ topicName, payload, qos, retain, properties, sender: this.sender })
     }
     return decision

@@ -4,7 +4,8 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
-import type { MessageProperties, PublishPacket, PublishProperties } from '../../mqtt/packet.ts'
+import type { MessageProperties, PublishProperties } from '../../mqtt/packet.ts'
+import type { IncomingPublish } from '../../mqtt/incoming-publish.ts'
 import type { Topic } from '../../mqtt/topic.ts'
 import type { RetainedMessages } from '../delivery/retained-messages.ts'
 import type { Router } from '../delivery/router.ts'
@@ -81,7 +82,7 @@ export class Publishing implements PublishingParts, Publisher, Dispatcher, BackP
    * Takes a PUBLISH of a connection. A promise: the connection's next packet has to wait for it.
    * `topic` is the packet's, by its Topic Alias if need be.
    */
-  receive(link: PublisherLink, packet: PublishPacket, topic: Topic): Promise<void> | undefined {
+  receive(link: PublisherLink, packet: IncomingPublish, topic: Topic): Promise<void> | undefined {
     const message = messageOf(packet, topic, link.session.key, this.clock)
     if (packet.qos === 0) return link.unacknowledgedPublishes.accept(message)
     const publish = new AcknowledgedPublish(this, link, packet)
@@ -133,11 +134,10 @@ export class Publishing implements PublishingParts, Publisher, Dispatcher, BackP
 }
 
 /** The payload is not copied. The Topic Alias is between the broker and the publisher alone. */
-function messageOf(packet: PublishPacket, topic: Topic, publisherKey: string, clock: Clock): Message {
-  const { payload, qos, retain, properties } = packet
-  const topicName = topic.name
-  const fields = { topicName, payload, qos, retain, properties: withoutTopicAlias(properties), publisherKey, topic }
-  return new Message(fields, expiryOf(properties, clock))
+function messageOf(packet: IncomingPublish, topic: Topic, publisherKey: string, clock: Clock): Message {
+  const { qos, retain, properties } = packet
+  const fields = { topicName: topic.name, qos, retain, properties: withoutTopicAlias(properties), publisherKey, topic }
+  return new Message(fields, expiryOf(properties, clock), packet)
 }
 
 function withoutTopicAlias(properties: PublishProperties | undefined): MessageProperties | undefined {

@@ -63,7 +63,7 @@ function isRepeated(parts: PublishingParts, link: SessionLink, packet: RefusedPa
 
 /** The refusal of a message for which there is no room to retain it; undefined where there is. */
 export function retainedFaultOf(retained: RetainedMessages, message: Message): Refusal | undefined {
-  if (!message.retain || message.payload.length === 0) return undefined
+  if (!message.retain || message.payloadBytes === 0) return undefined
   const why = retained.whyFull(message)
   return why === undefined ? undefined : refusal(ReasonCodes.quotaExceeded, why, 'retained_quota')
 }

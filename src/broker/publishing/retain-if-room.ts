@@ -12,7 +12,7 @@ export function retainIfRoom(
   { retained, cleaning }: Pick<PublishingParts, 'retained' | 'cleaning'>,
   message: Message,
 ): void {
-  if (message.retain || message.payload.length === 0) return
+  if (message.retain || message.payloadBytes === 0) return
   if (retained.whyFull(message) === undefined) message.retain = true
   else if (retained.find(message.topicName) !== undefined) cleaning.remove([message.topicName])
 }

@@ -81,12 +81,12 @@ export class RecordedMessages implements MemoryStore {
   }
 
   append(message: Message): void {
-    const { topicName, payload, publisherKey, properties, expiresAtMs } = message
+    const { topicName, payloadBytes, publisherKey, properties, expiresAtMs } = message
     const extra = properties === undefined && expiresAtMs === Infinity ? 0 : extraBound(message)
-    const chunk = this.#room(extra + payload.length)
+    const chunk = this.#room(extra + payloadBytes)
     chunk.forms.push(message.qos + (message.retain ? RETAIN : 0) + (extra === 0 ? 0 : writeExtra(chunk, message)))
-    chunk.bytes.set(payload, chunk.used)
-    chunk.used += payload.length
+    message.copyPayload(chunk.bytes, chunk.used)
+    chunk.used += payloadBytes
     chunk.ends.push(chunk.used)
     chunk.topicNames.push(topicName)
     chunk.publisherKeys.push(publisherKey)

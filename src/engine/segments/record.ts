@@ -91,7 +91,7 @@ export class NewerRecordError extends Error {
 export function messageRecordBound(message: Message, changes: readonly StateChange[] | undefined): number {
   const texts = 3 * (message.topicName.length + message.publisherKey.length)
   const properties = message.properties === undefined ? 0 : propertiesBound(message.properties)
-  return MESSAGE_HEAD_BYTES + 16 + texts + properties + changesBound(changes) + message.payload.length
+  return MESSAGE_HEAD_BYTES + 16 + texts + properties + changesBound(changes) + message.payloadBytes
 }
 
 /** The most bytes that a record of changes takes. */
@@ -111,7 +111,7 @@ export function writeMessageRecord(
   changes: readonly StateChange[] | undefined,
   seal: number,
 ): number {
-  const { payload, properties, expiresAtMs } = message
+  const { properties, expiresAtMs } = message
   let flags = message.qos | (message.retain ? RETAIN : 0)
   let at = start + MESSAGE_HEAD_BYTES
   const topicBytes = bytes.write(message.topicName, at)
@@ -133,8 +133,8 @@ export function writeMessageRecord(
     bytes.writeUInt32LE(end - at - 4, at)
     at = end
   }
-  payload.copy(bytes, at)
-  at += payload.length
+  message.copyPayload(bytes, at)
+  at += message.payloadBytes
   bytes[start + 10] = flags
   bytes.writeUInt16LE(place.partition, start + 11)
   bytes.writeDoubleLE(place.offset, start + 13)

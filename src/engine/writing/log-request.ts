@@ -31,9 +31,9 @@ interface Waited {
 
 /** A request to append a message to a partition. */
 export function waitingAppend(partition: number, append: AppendRequest): Waiting {
-  const { topicName, payload } = append.message
+  const { topicName, payloadBytes } = append.message
   const changes = append.changes === undefined ? 0 : changesBytes(append.changes)
-  const bytes = REQUEST_BYTES + topicName.length + payload.length + changes
+  const bytes = REQUEST_BYTES + topicName.length + payloadBytes + changes
   return { append, write: undefined, partition, bytes, offset: -1, position: -1, length: 0, failure: undefined }
 }
 

@@ -107,7 +107,8 @@ export class DeviceSightings implements PublishObserver {
   }
 
   /** Notes the sighting of the device in an event. Other messages are ignored. */
-  observe({ topic, payload, ownedAtMs }: RoutedMessage): void {
+  observe(message: RoutedMessage): void {
+    const { topic, ownedAtMs } = message
     const known = knownTopic(topic)
     const { parsed } = known
     if (parsed?.kind !== 'event' || parsed.eventKind === 'state') return
@@ -119,6 +120,7 @@ export class DeviceSightings implements PublishObserver {
       device.uplinks += 1
       return
     }
+    const { payload } = message
     const told = deviceStateOf(eventKind, payload, receivedAtMs)
     if (told === undefined) return
     if (device !== undefined) this.#passUplinks(device)

@@ -9,14 +9,19 @@ const GOOD = Buffer.from(JSON.stringify({ devEUI: DEVICE }))
 const BAD = Buffer.from([0x0a, 0x24, 0x00])
 
 function codeOf(payload: string | Buffer, devEui = DEVICE): string | undefined {
-  return new EventInspection().inspect('up', devEui, Buffer.from(payload), 0)?.code
+  return new EventInspection().inspect('up', devEui, { payload: Buffer.from(payload) }, 0)?.code
 }
 
 test('what a real ChirpStack writes as the documentation says is in order', () => {
   for (const version of ['v3', 'v4'] as const) {
     for (const { kind, devEui, payload } of recordedEvents(version)) {
       const inspection = new EventInspection()
-      const fault = inspection.inspect(kind as PublishedEventKind, devEui, Buffer.from(JSON.stringify(payload)), 0)
+      const fault = inspection.inspect(
+        kind as PublishedEventKind,
+        devEui,
+        { payload: Buffer.from(JSON.stringify(payload)) },
+        0,
+      )
       assert.equal(fault, undefined, `${version} ${kind}`)
     }
   }
@@ -26,7 +31,12 @@ test('what real ChirpStacks write as Protocol Buffers, and ids in base64, is tol
   const forms = [...recordedForms('v4'), ...recordedForms('v3')]
   assert.equal(forms.filter(({ kind }) => kind === 'up').length, 3)
   for (const { form, kind, devEui, hex } of forms) {
-    const fault = new EventInspection().inspect(kind as PublishedEventKind, devEui, Buffer.from(hex, 'hex'), 0)
+    const fault = new EventInspection().inspect(
+      kind as PublishedEventKind,
+      devEui,
+      { payload: Buffer.from(hex, 'hex') },
+      0,
+    )
     assert.equal(fault?.code, form === 'protobuf' ? 'event_unreadable_binary' : 'event_unreadable_ids', kind)
     assert.match(fault?.reason ?? '', form === 'protobuf' ? /json=true.*ChirpStack v4/ : /marshaler="json_v3"/)
     // A list of refusals keeps 256 characters of a reason.
@@ -52,17 +62,17 @@ test('of each kind the first event is looked at, then one in 1,000, then the fir
   const looks = (second: number, events: number): number => {
     let seen = 0
     for (let index = 0; index < events; index += 1) {
-      if (inspection.inspect('up', DEVICE, BAD, second) !== undefined) seen += 1
+      if (inspection.inspect('up', DEVICE, { payload: BAD }, second) !== undefined) seen += 1
     }
     return seen
   }
   assert.equal(looks(5, 1), 1)
-  assert.equal(inspection.inspect('join', DEVICE, BAD, 5)?.code, 'event_unreadable_binary')
+  assert.equal(inspection.inspect('join', DEVICE, { payload: BAD }, 5)?.code, 'event_unreadable_binary')
   assert.equal(looks(5, 999), 0)
   assert.equal(looks(5, 1), 1)
   assert.equal(looks(64, 998), 0)
   assert.equal(looks(65, 2), 1)
-  assert.equal(inspection.inspect('up', DEVICE, GOOD, 130), undefined)
+  assert.equal(inspection.inspect('up', DEVICE, { payload: GOOD }, 130), undefined)
 })
 
 test('it is news once a minute, however many are looked at', () => {
@@ -71,7 +81,7 @@ test('it is news once a minute, however many are looked at', () => {
   let faults = 0
   for (let second = 0; second < 180; second += 1) {
     for (let index = 0; index < 1_000; index += 1) {
-      const fault = inspection.inspect('up', DEVICE, BAD, second)
+      const fault = inspection.inspect('up', DEVICE, { payload: BAD }, second)
       if (fault !== undefined) faults += 1
       if (fault?.isNews === true) news += 1
     }

@@ -37,6 +37,11 @@ interface Looks {
   toldSecond: number
 }
 
+/** An event. Its payload is made when it is asked for. */
+interface PublishedEvent {
+  readonly payload: Buffer
+}
+
 /** Looks at the events of one network server, or of one connection of it. */
 export class EventInspection {
   /** By kind of event. */
@@ -46,13 +51,13 @@ export class EventInspection {
    * Looks at the event if it is its turn. Undefined: the event has no fault, or nobody looked at
    * it. `second` counts the seconds from any beginning, by a clock that is never set.
    */
-  inspect(kind: PublishedEventKind, devEui: string, payload: Buffer, second: number): EventFault | undefined {
+  inspect(kind: PublishedEventKind, devEui: string, event: PublishedEvent, second: number): EventFault | undefined {
     const looks = this.#looks.get(kind)
     if (looks !== undefined) {
       looks.left -= 1
       if (looks.left > 0 && second - looks.second < SECONDS_BETWEEN_LOOKS) return undefined
     }
-    return this.#look(looks ?? this.#first(kind), devEui, payload, second)
+    return this.#look(looks ?? this.#first(kind), devEui, event.payload, second)
   }
 
   #first(kind: PublishedEventKind): Looks {

@@ -120,9 +120,10 @@ export class DeviceEventSink implements EventSink {
     return this.#organizationId === undefined ? owner !== undefined : owner === this.#organizationId
   }
 
-  #inspect(kind: PublishedEventKind, { applicationId, devEui, payload }: Omit<DeviceEvent, 'kind'>): void {
+  #inspect(kind: PublishedEventKind, event: Omit<DeviceEvent, 'kind'>): void {
+    const { applicationId, devEui } = event
     const { inspection, clock, counters, log } = this.#parts
-    const fault = inspection.inspect(kind, devEui, payload, Math.floor(clock.steady() / 1_000))
+    const fault = inspection.inspect(kind, devEui, event, Math.floor(clock.steady() / 1_000))
     if (fault === undefined) return
     const { code, reason, isNews } = fault
     counters.eventsUnreadable += 1
