@@ -33,6 +33,10 @@ export class TestClock implements Clock {
     }
   }
 
+  cpu(): number {
+    return 0
+  }
+
   /** No test waits. */
   rest(): void {}
 

@@ -21,6 +21,8 @@ export interface Clock {
   now(): number
   /** The current moment, to measure durations: no setting of the machine's clock changes them. */
   steady(): SteadyMs
+  /** The CPU time that this process has taken, with all its threads, ms. */
+  cpu(): number
   /** Runs the function once, after the current turn of the event loop. */
   afterTurn(run: () => void): void
   /** Runs the function once, after `ms` ms. The returned function cancels that. */
@@ -60,6 +62,10 @@ export function steadyNow(): SteadyMs {
 export const systemClock: Clock = {
   now: () => Date.now(),
   steady: steadyNow,
+  cpu: () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1_000
+  },
   afterTurn: (run) => void setImmediate(run),
   after: (ms, run) => {
     const timer = setTimeout(run, ms)

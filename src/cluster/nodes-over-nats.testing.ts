@@ -41,6 +41,10 @@ export class MovableClock implements Clock {
     }
   }
 
+  cpu(): number {
+    return systemClock.cpu()
+  }
+
   rest(ms: number): void {
     systemClock.rest(ms)
   }

@@ -10,6 +10,10 @@ export class TestClock implements Clock {
   now = (): number => this.#now
   steady = (): SteadyMs => this.#now
 
+  cpu(): number {
+    return 0
+  }
+
   afterTurn(run: () => void): void {
     this.#planned.push(run)
   }

@@ -104,6 +104,7 @@ export class SteppedNode implements Nodes {
       steady: () => schedule.nowMs as SteadyMs,
       afterTurn: (run) => schedule.afterTurn(whileRunning(run)),
       after: (ms, run) => schedule.after(ms, whileRunning(run)),
+      cpu: () => 0,
       rest: () => {},
     }
   }

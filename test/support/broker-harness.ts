@@ -53,6 +53,10 @@ export class ManualClock implements Clock {
     return () => clearImmediate(waiting)
   }
 
+  cpu(): number {
+    return 0
+  }
+
   /** Time passes by `advance` alone. */
   rest(): void {}
 

@@ -6,10 +6,15 @@ import { TurnRests } from './turn-rests.ts'
 /** A clock on which time passes by the test, and by rests. */
 class RestingClock {
   restedMs = 0
+  cpuMs = 0
   #ms = 0
 
   steady(): SteadyMs {
     return this.#ms as SteadyMs
+  }
+
+  cpu(): number {
+    return this.cpuMs
   }
 
   rest(ms: number): void {
@@ -28,9 +33,10 @@ function start() {
   const rests = new TurnRests({ clock, counters, workPerMs: 50 })
   /**
    * For that many ms there is work in each ms. `sentInMs` gives the messages that are sent
-   * in a ms, without rests and with them. Returns the number of rests.
+   * in a ms, without rests and with them. A message takes 1 µs of CPU time, and with rests the
+   * share `cpuShare` of it. Returns the number of rests.
    */
-  const run = (ms: number, sentInMs: (hasRested: boolean) => number, work = 100): number => {
+  const run = (ms: number, sentInMs: (hasRested: boolean) => number, work = 100, cpuShare = 0.5): number => {
     const end = clock.steady() + ms
     let count = 0
     while (clock.steady() < end) {
@@ -38,7 +44,9 @@ function start() {
       const hasRested = rests.rest(work)
       if (hasRested) count += 1
       clock.pass(1)
-      counters.publishesSent += sentInMs(hasRested) * (clock.steady() - before)
+      const sent = sentInMs(hasRested) * (clock.steady() - before)
+      counters.publishesSent += sent
+      clock.cpuMs += (sent * (hasRested ? cpuShare : 1)) / 1_000
     }
     return count
   }
@@ -76,6 +84,13 @@ describe('rests while a stream passes', () => {
   it('end when less is sent with them, and take little of the time', () => {
     const { run } = start()
     const count = run(10_000, (hasRested) => (hasRested ? 100 : 800))
+    assert.ok(count > 0, 'they are tried')
+    assert.ok(count < 300, `${count} rests in ten seconds`)
+  })
+
+  it('end when a message takes as much CPU time with them', () => {
+    const { run } = start()
+    const count = run(10_000, () => 800, 100, 0.97)
     assert.ok(count > 0, 'they are tried')
     assert.ok(count < 300, `${count} rests in ten seconds`)
   })

@@ -3,8 +3,9 @@
  * one ms further messages arrive, and the next turn takes them at once: with fewer system calls,
  * and with one TLS record for each connection in the place of several.
  *
- * A publisher that waits for its acknowledgements would send less for it. So the messages are
- * counted first without rests and then with them, and the rests end when fewer go out.
+ * A publisher that waits for its acknowledgements may send less for it, and not every stream costs
+ * less. So the messages and the CPU time are counted first without rests and then with them. The
+ * rests end when fewer messages go out, or when a message takes as much CPU time as before.
  */
 import type { Clock, SteadyMs } from '../../clock.ts'
 import type { Counters } from '../ports/counters.ts'
@@ -15,11 +16,13 @@ const REST_MS = 1
 const COUNTED_MS = 50
 /** The rests go on when at least this share of the messages is sent with them. */
 const KEPT_SHARE = 0.8
+/** The rests go on when a message takes at most this share of the CPU time with them. */
+const CPU_SHARE = 0.95
 /** The decision holds for this long. Then the messages are counted again. */
 const DECIDED_MS = 1_000
 
 export interface TurnRestsOptions {
-  readonly clock: Pick<Clock, 'steady' | 'rest'>
+  readonly clock: Pick<Clock, 'steady' | 'cpu' | 'rest'>
   readonly counters: Pick<Counters, 'publishesSent'>
   /** The rests begin with so much work in a ms. A stream with less costs others no rest. */
   readonly workPerMs: number
@@ -28,17 +31,20 @@ export interface TurnRestsOptions {
 export class TurnRests {
   readonly #options: TurnRestsOptions
   #phase: 'counting' | 'trying' | 'resting' | 'awake' = 'counting'
-  /** When the phase began, and the number of messages sent until then. */
+  /** When the phase began, and the CPU time taken and the messages sent until then. */
   #since: SteadyMs
+  #cpuUntil: number
   #sentUntil: number
   /** The work in this phase. */
   #work = 0
-  /** The messages that were sent in a ms without rests. */
+  /** The messages that were sent in a ms without rests, and the CPU time of each. */
   #messagesPerMs = 0
+  #cpuPerMessage = 0
 
   constructor(options: TurnRestsOptions) {
     this.#options = options
     this.#since = options.clock.steady()
+    this.#cpuUntil = options.clock.cpu()
     this.#sentUntil = options.counters.publishesSent
   }
 
@@ -61,17 +67,23 @@ export class TurnRests {
     const now = clock.steady()
     const elapsedMs = now - this.#since
     if (elapsedMs < (isDecided ? DECIDED_MS : COUNTED_MS)) return
-    const messagesPerMs = (counters.publishesSent - this.#sentUntil) / elapsedMs
+    const messages = counters.publishesSent - this.#sentUntil
+    const messagesPerMs = messages / elapsedMs
+    const cpu = clock.cpu()
+    const cpuPerMessage = (cpu - this.#cpuUntil) / messages
     const isBusy = this.#work >= workPerMs * elapsedMs
     this.#work = 0
     this.#since = now
+    this.#cpuUntil = cpu
     this.#sentUntil = counters.publishesSent
     if (isDecided) this.#phase = 'counting'
     else if (phase === 'trying') {
-      this.#phase = messagesPerMs < KEPT_SHARE * this.#messagesPerMs ? 'awake' : 'resting'
+      const isAsMuch = messagesPerMs >= KEPT_SHARE * this.#messagesPerMs
+      this.#phase = isAsMuch && cpuPerMessage <= CPU_SHARE * this.#cpuPerMessage ? 'resting' : 'awake'
     } else if (isBusy) {
       this.#phase = 'trying'
       this.#messagesPerMs = messagesPerMs
+      this.#cpuPerMessage = cpuPerMessage
     }
   }
 }

@@ -24,6 +24,10 @@ class WorkClock implements Clock {
     return assert.fail()
   }
 
+  cpu(): number {
+    return 0
+  }
+
   rest(): void {
     assert.fail()
   }

@@ -9,6 +9,7 @@ import { Turns } from './turns.ts'
 /** A clock whose turns end when the test says so. */
 class StillClock implements Clock {
   rests = 0
+  cpuMs = 0
   #turns: (() => void)[] = []
   #ms = 0
 
@@ -26,6 +27,10 @@ class StillClock implements Clock {
 
   after(): () => void {
     assert.fail()
+  }
+
+  cpu(): number {
+    return this.cpuMs
   }
 
   rest(ms: number): void {
@@ -118,9 +123,14 @@ describe('what is to be written', () => {
 
 /**
  * A stream of so many messages a ms. Each turn writes to the connections: all of them the same, or
- * each its own. Returns the rests in 500 turns.
+ * each its own. Each turn takes CPU time, or else each message. Returns the rests in 500 turns.
  */
-function restsOfStream(stream: { readonly messages: number; readonly connections: number; readonly same: boolean }) {
+function restsOfStream(stream: {
+  readonly messages: number
+  readonly connections: number
+  readonly same: boolean
+  readonly messagesCost?: boolean
+}) {
   const clock = new StillClock()
   const counters = createCounters()
   const turns = new Turns(clock, new TurnShares(clock), counters, () => assert.fail())
@@ -128,7 +138,9 @@ function restsOfStream(stream: { readonly messages: number; readonly connections
   const bytes = { bytes: Buffer.alloc(1), start: 0, end: 1 }
   let lastMs = clock.steady()
   for (let turn = 0; turn < 500; turn += 1) {
-    counters.publishesSent += stream.messages * (clock.steady() - lastMs)
+    const messages = stream.messages * (clock.steady() - lastMs)
+    counters.publishesSent += messages
+    clock.cpuMs += stream.messagesCost === true ? messages / 1_000 : 0.5
     lastMs = clock.steady()
     counters.bytesReceived += 1
     for (let number = 0; number < stream.connections; number += 1) {
@@ -150,8 +162,15 @@ describe('the event loop', () => {
     assert.ok(restsOfStream({ messages: 100, connections: 2, same: false }) > 100)
   })
 
-  it('does not rest while each connection gets messages of its own', () => {
-    assert.equal(restsOfStream({ messages: 100, connections: 100, same: false }), 0)
+  it('rests while packets of their own go to a crowd, if that takes less CPU time', () => {
+    const stream = { messages: 100, connections: 100, same: false } as const
+    assert.ok(restsOfStream(stream) > 100)
+    const tries = restsOfStream({ ...stream, messagesCost: true })
+    assert.ok(tries > 0 && tries < 50, `${tries} rests`)
+  })
+
+  it('does not rest with few messages in a ms, or while few connections get messages of their own', () => {
+    assert.equal(restsOfStream({ messages: 29, connections: 100, same: false }), 0)
     assert.equal(restsOfStream({ messages: 100, connections: 10, same: false }), 0)
   })
 })

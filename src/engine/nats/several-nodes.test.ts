@@ -50,6 +50,10 @@ class MortalClock implements Clock {
     }
   }
 
+  cpu(): number {
+    return systemClock.cpu()
+  }
+
   rest(ms: number): void {
     systemClock.rest(ms)
   }
