@@ -1,30 +1,14 @@
 /** A PUBLISH as it came: its fields, and its bytes within their chunk. */
+import type { PacketCursor } from './packet-cursor.ts'
 import type { EncodedPublish } from './publish.ts'
 import type { ProtocolVersion, PublishPacket, PublishProperties, QoS } from './packet.ts'
 import type { Topic } from './topic.ts'
 
-/** The span of a PUBLISH within a chunk, by positions in the chunk. */
-export interface IncomingSpan {
-  readonly bytes: Buffer
-  /** The first byte of the fixed header. */
-  readonly start: number
-  /** The Packet Identifier; 0 at QoS 0, which has none. */
-  readonly packetIdAt: number
-  readonly payloadStart: number
-  /** Behind the payload. */
-  readonly end: number
-}
-
-interface IncomingFields {
-  readonly topic: Topic
-  readonly qos: QoS
-  readonly retain: boolean
-  readonly dup: boolean
-  readonly packetId: number
-  readonly properties: PublishProperties | undefined
-  /** See `IncomingPublish.encodedFor`. */
-  readonly encodedFor: ProtocolVersion | undefined
-}
+/** The fields that `decodePublish` has read. */
+type ReadFields = Pick<
+  IncomingPublish,
+  'topic' | 'qos' | 'retain' | 'dup' | 'packetId' | 'properties' | 'encodedFor' | 'packetIdOffset'
+>
 
 /**
  * Most messages go on as they came. So the bytes are the encoding for the readers, and nothing is
@@ -51,7 +35,8 @@ export class IncomingPublish implements PublishPacket, EncodedPublish {
   readonly encodedFor: ProtocolVersion | undefined
   readonly #payloadStart: number
 
-  constructor(fields: IncomingFields, { bytes, start, packetIdAt, payloadStart, end }: IncomingSpan) {
+  /** The cursor is at the payload, which is the rest of the packet. */
+  constructor(fields: ReadFields, cursor: PacketCursor) {
     this.topic = fields.topic
     this.topicName = fields.topic.name
     this.qos = fields.qos
@@ -60,11 +45,11 @@ export class IncomingPublish implements PublishPacket, EncodedPublish {
     this.packetId = fields.packetId
     this.properties = fields.properties
     this.encodedFor = fields.encodedFor
-    this.bytes = bytes
-    this.start = start
-    this.end = end
-    this.packetIdOffset = packetIdAt === 0 ? 0 : packetIdAt - start
-    this.#payloadStart = payloadStart
+    this.packetIdOffset = fields.packetIdOffset
+    this.bytes = cursor.bytes
+    this.start = cursor.start
+    this.end = cursor.end
+    this.#payloadStart = cursor.position
   }
 
   /** A view into the chunk. Each call makes one. */

@@ -25,7 +25,7 @@ export function decodePublish(
   if (dup && qos === 0) cursor.malformed('DUP is set at QoS 0') // [MQTT-3.3.1-2] [MQTT311-3.3.1-2]
   const topic = cursor.readTopic('the Topic Name') // [MQTT-3.3.2-1]
   const topicName = topic.name
-  const packetIdAt = qos === 0 ? 0 : cursor.position
+  const packetIdOffset = qos === 0 ? 0 : cursor.position - cursor.start
   const packetId = qos === 0 ? 0 : cursor.readPacketId()
   const hasProperties = protocolVersion === 5 && cursor.bytes[cursor.position] !== 0
   const properties = protocolVersion === 5 ? decodeProperties(cursor, 'publish') : undefined
@@ -37,12 +37,10 @@ export function decodePublish(
   if (fromClient && properties?.subscriptionIdentifiers !== undefined) {
     cursor.protocolError('a Subscription Identifier from a client') // [MQTT-3.3.4-6]
   }
-  const { bytes, start, position: payloadStart, end } = cursor
   const encodedFor = hasShortestLength && !hasProperties ? protocolVersion : undefined
   const retain = (flags & 1) !== 0
-  const fields = { topic, qos: qos as QoS, retain, dup, packetId, properties, encodedFor }
-  cursor.position = end
-  return new IncomingPublish(fields, { bytes, start, packetIdAt, payloadStart, end })
+  const fields = { topic, qos: qos as QoS, retain, dup, packetId, properties, encodedFor, packetIdOffset }
+  return new IncomingPublish(fields, cursor)
 }
 
 /** A PUBLISH in bytes: those of a buffer from `start` up to `end`. */

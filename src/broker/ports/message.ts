@@ -35,7 +35,6 @@ function sizeBesidePayload({ topicName, properties }: Pick<MessageFields, 'topic
   return topicName.length + propertiesSize('publish', properties) + OVERHEAD_BYTES
 }
 
-const EMPTY = Buffer.alloc(0)
 /** From this size on a copy of the payload is worth sharing. */
 const LARGE_PAYLOAD_BYTES = 2_048
 
@@ -93,7 +92,7 @@ export class Message {
   ownedAtMs = 0
   /** The packet that brought the message, as long as its payload is this one. */
   #received: IncomingPublish | undefined
-  /** Set when somebody has asked for it, and where the message was not received. */
+  /** Set where the message was not received, and once somebody has asked for it. */
   #payload: Buffer | undefined
   #topic: Topic | undefined
   #sizeBytes: number | undefined = undefined
@@ -133,7 +132,7 @@ export class Message {
 
   /** A view, if the message was received and is not kept. */
   get payload(): Buffer {
-    return (this.#payload ??= this.#received?.payload ?? EMPTY)
+    return (this.#payload ??= (this.#received as IncomingPublish).payload)
   }
 
   set payload(payload: Buffer) {
@@ -180,7 +179,7 @@ export class Message {
     this.#tellsId = true
     this.#changesForm()
     // The size counts the message as it came.
-    this.#sizeBytes ??= this.sizeBytes
+    this.#sizeBytes = this.sizeBytes
     const userProperties = [...(this.properties?.userProperties ?? []), [userProperty, this.id] as const]
     this.properties = { ...this.properties, userProperties }
     this.#plain5 = undefined
