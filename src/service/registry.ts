@@ -77,7 +77,7 @@ export function openSightings(
   { registry, profileLimits }: Pick<Parts, 'registry'> & { readonly profileLimits: ProfileLimits },
 ): Parts['sightings'] {
   const sightings = new DeviceSightings({
-    recordSeen: async (seen) => registry.devices.recordSeen(await profileLimits.applyTo(seen)),
+    recordSeen: async (seen, isUrgent) => registry.devices.recordSeen(await profileLimits.applyTo(seen), isUrgent),
     clock: systemClock,
     log: log.child({ room: 'lorawan' }),
   })

@@ -10,6 +10,11 @@ export class FillingDisk implements Disk {
     return this.#filling(await nodeDisk.create(path))
   }
 
+  async createSynced(path: string): Promise<DiskFile> {
+    if (this.isFull) throw noSpace()
+    return this.#filling(await nodeDisk.createSynced(path))
+  }
+
   async open(path: string): Promise<DiskFile> {
     return this.#filling(await nodeDisk.open(path))
   }

@@ -4,15 +4,16 @@
  * and with one TLS record for each connection in the place of several.
  *
  * A publisher that waits for its acknowledgements may send less for it, and not every stream costs
- * less. So the messages and the CPU time are counted first without rests and then with them. The
- * rests end when fewer messages go out, or when a message takes as much CPU time as before.
+ * less. So rests are a trial: messages and CPU time are counted with rests and without them. The
+ * rests end when fewer messages go out, or when a message takes as much CPU time as without rests.
  */
-import type { Clock, SteadyMs } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
+import { Trial } from '../../trial.ts'
 import type { Counters } from '../ports/counters.ts'
 
 /** The length of a rest. It is the longest time that a message waits for it. */
 const REST_MS = 1
-/** Messages are counted for this long without rests, and then for as long with them. */
+/** Messages are counted for this long without rests, and for as long with them. */
 const COUNTED_MS = 50
 /** The rests go on when at least this share of the messages is sent with them. */
 const KEPT_SHARE = 0.8
@@ -28,24 +29,37 @@ export interface TurnRestsOptions {
   readonly workPerMs: number
 }
 
+/** The messages that were sent in a ms, the CPU time of each, and the work in a ms. */
+interface Figures {
+  readonly messagesPerMs: number
+  readonly cpuPerMessage: number
+  readonly workPerMs: number
+}
+
 export class TurnRests {
   readonly #options: TurnRestsOptions
-  #phase: 'counting' | 'trying' | 'resting' | 'awake' = 'counting'
-  /** When the phase began, and the CPU time taken and the messages sent until then. */
-  #since: SteadyMs
+  readonly #trial: Trial<Figures>
+  /** The CPU time taken and the messages sent until the figures were counted last. */
   #cpuUntil: number
   #sentUntil: number
-  /** The work in this phase. */
+  /** The work since then. */
   #work = 0
-  /** The messages that were sent in a ms without rests, and the CPU time of each. */
-  #messagesPerMs = 0
-  #cpuPerMessage = 0
 
   constructor(options: TurnRestsOptions) {
+    const { clock, counters, workPerMs } = options
     this.#options = options
-    this.#since = options.clock.steady()
-    this.#cpuUntil = options.clock.cpu()
-    this.#sentUntil = options.counters.publishesSent
+    this.#cpuUntil = clock.cpu()
+    this.#sentUntil = counters.publishesSent
+    this.#trial = new Trial({
+      clock,
+      countedMs: COUNTED_MS,
+      decidedMs: DECIDED_MS,
+      count: (elapsedMs) => this.#count(elapsedMs),
+      isWorth: (without) => without.workPerMs >= workPerMs,
+      isBetter: (rested, [before, after]) =>
+        2 * rested.messagesPerMs >= KEPT_SHARE * (before.messagesPerMs + after.messagesPerMs) &&
+        2 * rested.cpuPerMessage <= CPU_SHARE * (before.cpuPerMessage + after.cpuPerMessage),
+    })
   }
 
   /**
@@ -54,36 +68,23 @@ export class TurnRests {
    */
   rest(work: number): boolean {
     this.#work += work
-    this.#decide()
-    if (this.#phase === 'counting' || this.#phase === 'awake') return false
+    if (!this.#trial.step()) return false
     this.#options.clock.rest(REST_MS)
     return true
   }
 
-  #decide(): void {
-    const { clock, counters, workPerMs } = this.#options
-    const phase = this.#phase
-    const isDecided = phase === 'resting' || phase === 'awake'
-    const now = clock.steady()
-    const elapsedMs = now - this.#since
-    if (elapsedMs < (isDecided ? DECIDED_MS : COUNTED_MS)) return
+  #count(elapsedMs: number): Figures {
+    const { clock, counters } = this.#options
     const messages = counters.publishesSent - this.#sentUntil
-    const messagesPerMs = messages / elapsedMs
     const cpu = clock.cpu()
-    const cpuPerMessage = (cpu - this.#cpuUntil) / messages
-    const isBusy = this.#work >= workPerMs * elapsedMs
+    const figures = {
+      messagesPerMs: messages / elapsedMs,
+      cpuPerMessage: (cpu - this.#cpuUntil) / messages,
+      workPerMs: this.#work / elapsedMs,
+    }
     this.#work = 0
-    this.#since = now
     this.#cpuUntil = cpu
     this.#sentUntil = counters.publishesSent
-    if (isDecided) this.#phase = 'counting'
-    else if (phase === 'trying') {
-      const isAsMuch = messagesPerMs >= KEPT_SHARE * this.#messagesPerMs
-      this.#phase = isAsMuch && cpuPerMessage <= CPU_SHARE * this.#cpuPerMessage ? 'resting' : 'awake'
-    } else if (isBusy) {
-      this.#phase = 'trying'
-      this.#messagesPerMs = messagesPerMs
-      this.#cpuPerMessage = cpuPerMessage
-    }
+    return figures
   }
 }

@@ -34,6 +34,11 @@ export interface DiskFile {
 export interface Disk {
   /** Creates a file for reading and writing; fails with `EEXIST` if there is one. */
   create(path: string): Promise<DiskFile>
+  /**
+   * As `create`, but what is written by `write` is as durable as after `datasync` when the call
+   * resolves. A failure means what a failure of `datasync` means.
+   */
+  createSynced(path: string): Promise<DiskFile>
   /** Opens a file for reading and writing; fails with `ENOENT` if there is none. */
   open(path: string): Promise<DiskFile>
   /** The names in a directory, in any order; empty if there is no directory. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, readdir, readlink, rm, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -53,6 +54,37 @@ test('bytes are written and read at their positions, in one piece or several, in
   assert.deepEqual([body, ta, il].map(String), ['body', 'Ta', 'il'])
   await again.close()
 })
+
+test('a synced file is a file as any other, and is not made twice', async (t) => {
+  const path = `${await temporaryDirectory(t)}/a`
+  const file = await nodeDisk.createSynced(path)
+  await file.write([Buffer.from('tail')], 8)
+  await file.write([Buffer.from('head'), Buffer.from('body')], 0)
+  await file.truncate(10)
+  await file.datasync()
+  await file.close()
+  assert.equal(await readFile(path, 'latin1'), 'headbodyta')
+  await assert.rejects(nodeDisk.createSynced(path), { code: 'EEXIST' })
+})
+
+test('on Linux the system syncs each write of a synced file, and of no other', async (t) => {
+  if (process.platform !== 'linux') return t.skip('reads /proc')
+  const directory = await temporaryDirectory(t)
+  const files = [await nodeDisk.createSynced(`${directory}/synced`), await nodeDisk.create(`${directory}/other`)]
+  assert.equal((await openFlags(`${directory}/synced`)) & constants.O_DSYNC, constants.O_DSYNC)
+  assert.equal((await openFlags(`${directory}/other`)) & constants.O_DSYNC, 0)
+  for (const file of files) await file.close()
+})
+
+/** The flags with which this process has the file open (proc(5), `fdinfo`). */
+async function openFlags(path: string): Promise<number> {
+  for (const descriptor of await readdir('/proc/self/fd')) {
+    if ((await readlink(`/proc/self/fd/${descriptor}`).catch(() => '')) !== path) continue
+    const [, flags = ''] = /^flags:\s+([0-7]+)$/m.exec(await readFile(`/proc/self/fdinfo/${descriptor}`, 'utf8')) ?? []
+    return Number.parseInt(flags, 8)
+  }
+  assert.fail(`${path} is open`)
+}
 
 test('opening a missing file fails with the system’s code; removing one does nothing; a missing directory is empty', async (t) => {
   const directory = await temporaryDirectory(t)

@@ -23,12 +23,22 @@ import type { Disk, DiskFile } from './disk.ts'
 /** Only this user can read the files and directories: the log holds tenants' messages. */
 const FILE_MODE = 0o600
 const DIRECTORY_MODE = 0o700
+const NEW_FILE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL
+/**
+ * True where `O_DSYNC` makes each write as durable as `fdatasync`. It is one call in another thread
+ * instead of two. On macOS `O_DSYNC` leaves the bytes in the memory of the disk.
+ */
+const SYNCS_WRITES = process.platform === 'linux'
 /** The most pieces that a system call takes (IOV_MAX of Linux). */
 const MAXIMUM_PIECES = 1024
 
 /** Node's file system by callbacks: its promises cost some 10 µs more for each operation. */
 export const nodeDisk: Disk = {
-  create: async (path) => new NodeFile(await openFile(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL)),
+  create: async (path) => new NodeFile(await openFile(path, NEW_FILE)),
+  createSynced: async (path) =>
+    SYNCS_WRITES
+      ? new NodeFile(await openFile(path, NEW_FILE | constants.O_DSYNC))
+      : new SyncedFile(await openFile(path, NEW_FILE)),
   open: async (path) => new NodeFile(await openFile(path, constants.O_RDWR)),
   list: (directory) =>
     new Promise((resolve, reject) => {
@@ -104,6 +114,14 @@ class NodeFile implements DiskFile {
 
   close(): Promise<void> {
     return done((told) => close(this.#descriptor, told))
+  }
+}
+
+/** Syncs each write by a second call. */
+class SyncedFile extends NodeFile {
+  override async write(pieces: readonly Buffer[], position: number): Promise<void> {
+    await super.write(pieces, position)
+    await this.datasync()
   }
 }
 

@@ -185,6 +185,18 @@ export class SimulatedDisk implements Disk {
     return this.#file(path, inode)
   }
 
+  /** The power can be cut between the writing and the syncing of the same bytes. */
+  async createSynced(path: string): Promise<DiskFile> {
+    const file = await this.create(path)
+    return {
+      ...file,
+      write: async (pieces, position) => {
+        await file.write(pieces, position)
+        await file.datasync()
+      },
+    }
+  }
+
   async open(path: string): Promise<DiskFile> {
     await this.#begin('open', path)
     return this.#file(path, this.#inode(path))

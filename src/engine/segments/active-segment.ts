@@ -36,7 +36,6 @@ export class ActiveSegment {
     for (const { length } of pieces) this.written += length
     this.head = undefined
     await this.#file.write(pieces, position)
-    await this.#file.datasync()
   }
 
   /** Cuts off the bytes behind the committed records. */
@@ -97,7 +96,7 @@ export class NewSegments {
     segment.index = index
     segment.shares = index.shares
     segment.isSealed = false
-    const file = await disk.create(`${directory}/${segmentName(segment.number)}`)
+    const file = await disk.createSynced(`${directory}/${segmentName(segment.number)}`)
     return new ActiveSegment(segment, file, 0)
   }
 

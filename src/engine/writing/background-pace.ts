@@ -1,5 +1,6 @@
 /** The pace of work on whole segments in the background: it must not disturb the messages. */
 import type { Clock } from '../../clock.ts'
+import { Pauses } from '../../pauses.ts'
 import type { Pace } from '../segments/scan-records.ts'
 
 /** Bytes that are read in one turn of the event loop. Bounds the time of a turn to some 2 ms. */
@@ -25,14 +26,12 @@ export class InterruptedError extends Error {
  * `pauseFactor`. A turn rejects with `InterruptedError` once `isInterrupted` is true.
  */
 export function createBackgroundPace(clock: Clock, pauseFactor: number, isInterrupted: () => boolean): Pace {
-  let beganAt = clock.steady()
+  const pauses = new Pauses(clock, { factor: pauseFactor, maximumMs: MAXIMUM_PAUSE_MS })
   return {
     windowBytes: WINDOW_BYTES,
     turn: async () => {
-      const pauseMs = Math.min(MAXIMUM_PAUSE_MS, pauseFactor * (clock.steady() - beganAt))
-      if (pauseMs > 0) await new Promise<void>((resolve) => void clock.after(pauseMs, resolve))
+      await pauses.pause()
       if (isInterrupted()) throw new InterruptedError()
-      beganAt = clock.steady()
     },
   }
 }

@@ -20,6 +20,7 @@ import type { StateStore } from './state-store.ts'
 import type { Chunk, TailMemory } from '../reading/tail-memory.ts'
 import { BatchPublisher } from './batch-publisher.ts'
 import type { Batch } from './batch-publisher.ts'
+import { GatheringTime } from './gathering-time.ts'
 import { RequestLanes } from './request-lanes.ts'
 import type { Lane } from './request-lanes.ts'
 
@@ -59,8 +60,8 @@ export interface LogWriterOptions {
    */
   readonly maximumWaitingBytes: number
   /**
-   * Time from one batch to the next while more requests are to be expected, ms; 0: a batch never
-   * waits.
+   * Time from one batch to the next while more requests are to be expected, ms; a stream may get
+   * more. 0: a batch never waits.
    */
   readonly gatherMs: number
   /** Called when a segment is complete; its index is in memory. */
@@ -71,6 +72,7 @@ export class LogWriter {
   readonly #options: LogWriterOptions
   readonly #lanes: RequestLanes
   readonly #publisher: BatchPublisher
+  readonly #gathering: GatheringTime
   #active: ActiveSegment | undefined
   /** By partition: the next offset to give; ahead of `tails` while a batch is being written. */
   #next: Float64Array
@@ -95,6 +97,7 @@ export class LogWriter {
     this.#options = options
     this.#lanes = new RequestLanes(options.clock)
     this.#publisher = new BatchPublisher(options)
+    this.#gathering = new GatheringTime(options.clock, options.gatherMs)
     this.#next = options.tails.slice()
   }
 
@@ -211,8 +214,7 @@ export class LogWriter {
 
   #waitMs(): number {
     if (this.#isClosed || this.#averageRecords < COMPANY || this.#hasEnough()) return 0
-    const { gatherMs, clock } = this.#options
-    return gatherMs - (clock.steady() - this.#startedAt)
+    return this.#gathering.ms - (this.#options.clock.steady() - this.#startedAt)
   }
 
   #hasEnough(): boolean {
@@ -233,6 +235,7 @@ export class LogWriter {
   #take(): Batch {
     const { requests, runs } = this.#lanes.take(this.#spareMs)
     this.#averageRecords += (requests.length - this.#averageRecords) / 8
+    this.#gathering.took(requests.length)
     return { requests, runs, segment: undefined, end: 0, ownedAtMs: 0 }
   }
 

@@ -3,10 +3,7 @@
 /** Rows of one transaction: it holds up the event loop for some 5 ms. */
 const MAXIMUM_BATCH = 100
 
-/** Notes of one statement, each about a device: it holds up the event loop for some 2 ms. */
-export const NOTES_OF_A_BATCH = 400
-
 /** The items in order, some at a time. */
-export function* batchesOf<T>(items: readonly T[], size: number = MAXIMUM_BATCH): Generator<readonly T[]> {
+export function* batchesOf<T>(items: readonly T[], size = MAXIMUM_BATCH): Generator<readonly T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size)
 }

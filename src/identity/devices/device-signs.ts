@@ -1,12 +1,11 @@
 /** Notes the signs of life of devices, with all that they tell of a device. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { rowsAsJson } from '../store/rows-as-json.ts'
 import type { ColumnType } from '../store/rows-as-json.ts'
 import type { Store } from '../store/store.ts'
-import { batchesOf, NOTES_OF_A_BATCH } from './batches.ts'
 import type { DeviceSeen } from './device.ts'
 import { parseDevEui } from './eui.ts'
+import { writeNotes } from './notes.ts'
 
 /** The DevEUI, the time, six measurements and three flags of a device. */
 const SEEN_TYPES: readonly ColumnType[] = [
@@ -24,7 +23,7 @@ const SEEN_TYPES: readonly ColumnType[] = [
 ]
 
 /** Notes signs of life as `Devices.recordSeen` says. */
-export async function recordSeen(store: Store, seen: readonly DeviceSeen[]): Promise<void> {
+export async function recordSeen(store: Store, seen: readonly DeviceSeen[], isUrgent = false): Promise<void> {
   const newest = new Map<string, DeviceSeen>()
   for (const one of seen) {
     const devEui = parseDevEui(one.devEui)
@@ -32,12 +31,7 @@ export async function recordSeen(store: Store, seen: readonly DeviceSeen[]): Pro
     const known = newest.get(devEui)
     newest.set(devEui, known === undefined ? one : mergeSeen(known, one))
   }
-  let isFirst = true
-  for (const batch of batchesOf([...newest], NOTES_OF_A_BATCH)) {
-    if (!isFirst) await nextTurn()
-    isFirst = false
-    await writeSeen(store, batch)
-  }
+  await writeNotes(store, [...newest], (some) => writeSeen(store, some), { isUrgent })
 }
 
 function mergeSeen(one: DeviceSeen, other: DeviceSeen): DeviceSeen {

@@ -3,12 +3,11 @@
  * device is as it was when it was judged. So a change is noted once, however many nodes judge. Each
  * change stays noted as untold until somebody has told of it.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { rowsAsJson } from '../store/rows-as-json.ts'
 import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
-import { batchesOf, NOTES_OF_A_BATCH } from './batches.ts'
+import { writeNotes } from './notes.ts'
 import type { Device, DeviceState } from './device.ts'
 import { deviceOf } from './device-rows.ts'
 
@@ -86,10 +85,7 @@ export function createDeviceStates(store: Store): DeviceStates {
     },
 
     async judge(judged, nowMs) {
-      for (const batch of batchesOf(judged, NOTES_OF_A_BATCH)) {
-        await writeJudged(store, batch, nowMs)
-        await nextTurn()
-      }
+      await writeNotes(store, judged, (some) => writeJudged(store, some, nowMs))
     },
 
     async wasHeardSince(organizationId, sinceMs) {
@@ -120,15 +116,14 @@ export function createDeviceStates(store: Store): DeviceStates {
     },
 
     async told(states) {
-      for (const batch of batchesOf(states, NOTES_OF_A_BATCH)) {
-        const rows = batch.map(({ device: { devEui }, changes }) => [devEui, changes])
+      await writeNotes(store, states, async (some) => {
+        const rows = some.map(({ device: { devEui }, changes }) => [devEui, changes])
         const update = sql`
           with told (dev_eui, changes) as (${rowsAsJson(store, ['text', 'integer'], rows)})
           update devices set untold_changes = 0 from told
           where devices.dev_eui = told.dev_eui and devices.untold_changes = told.changes`
         await store.note((database) => update.execute(database))
-        await nextTurn()
-      }
+      })
     },
   }
 }

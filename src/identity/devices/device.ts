@@ -131,9 +131,9 @@ export interface Devices {
    */
   list(viewer: Viewer, page: DevicePage): Promise<Listed<Device> & { readonly isTooLong?: true }>
   /**
-   * Notes signs of life, in batches of 100 as `createMany`. Unknown devices are passed over; an
-   * older time never replaces a newer one; a member that is not given stays. A device that was not
-   * on time is so again.
+   * Notes signs of life, in batches with pauses between them; urgent ones without pauses. Unknown
+   * devices are passed over; an older time never replaces a newer one; a member that is not given
+   * stays. A device that was not on time is so again.
    */
-  recordSeen(seen: readonly DeviceSeen[]): Promise<void>
+  recordSeen(seen: readonly DeviceSeen[], isUrgent?: boolean): Promise<void>
 }

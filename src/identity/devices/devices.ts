@@ -63,7 +63,7 @@ export function createDevices(store: Store, changes: Changes, removal: DeviceRem
 
     list: createDeviceList(store, changes, removal),
 
-    recordSeen: (seen) => recordSeen(store, seen),
+    recordSeen: (seen, isUrgent) => recordSeen(store, seen, isUrgent),
   }
 }
 

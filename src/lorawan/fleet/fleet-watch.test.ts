@@ -24,6 +24,8 @@ interface Untold {
 }
 
 let nowMs: number
+/** The pauses of looks, ms. */
+let paused: number[]
 let rows: Map<string, Row>
 let published: OwnMessage[]
 let presence: Presence
@@ -33,6 +35,7 @@ let expectedSeconds: number | undefined
 
 beforeEach(() => {
   nowMs = START_MS
+  paused = []
   rows = new Map()
   published = []
   presence = undefined
@@ -102,7 +105,17 @@ function createWatch(options: Partial<FleetWatchOptions<Row, Untold>> = {}): Fle
         published.push(message)
       },
     },
-    clock: { now: () => nowMs, steady: () => nowMs as SteadyMs },
+    clock: {
+      now: () => nowMs,
+      steady: () => nowMs as SteadyMs,
+      afterTurn: (run) => void setImmediate(run),
+      after: (ms, run) => {
+        paused.push(ms)
+        nowMs += ms
+        queueMicrotask(run)
+        return () => {}
+      },
+    },
     log: silentLogger,
     ...options,
   })
@@ -120,6 +133,21 @@ const told = (): readonly string[] =>
   published.map(({ payload }) => (JSON.parse(payload.toString()) as { readonly state: string }).state)
 
 describe('the watch of devices', () => {
+  it('looks at a fleet in pieces of 100 devices, with a pause after each piece', async () => {
+    for (let number = 0; number < 250; number += 1) heard(number.toString(16).padStart(16, '0'))
+    const asked: number[] = []
+    const due: typeof states.due = async (atMs, limit) => {
+      // Each statement takes 3 ms.
+      nowMs += 3
+      const found = await states.due(atMs, limit)
+      asked.push(found.length)
+      return found
+    }
+    await createWatch({ states: { ...states, due } }).look()
+    assert.deepEqual(asked, [100, 100, 51])
+    assert.deepEqual(paused, [12, 12])
+  })
+
   it('has a state retained where the application says so, and tells it later where that can’t be looked up', async () => {
     let isAway = true
     let retains = true

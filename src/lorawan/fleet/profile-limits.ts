@@ -1,8 +1,12 @@
 /** The numbers of device profiles that decide the states of their devices. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Remembered } from '../../remembered.ts'
 import { MARGIN_REST_DB } from './device-learner.ts'
 import { batteryFlagOf } from './fleet-learner.ts'
 import type { LearnedOfEvent } from './fleet-learner.ts'
+
+/** Sightings that are looked at in one turn of the event loop: it takes less than a ms. */
+const SIGHTINGS_OF_A_TURN = 500
 
 /** The numbers of a profile. */
 export interface StateLimits {
@@ -58,7 +62,8 @@ export class ProfileLimits {
   /** The sightings as the profiles of their devices have them. */
   async applyTo<One extends Sighting>(sightings: readonly One[]): Promise<readonly One[]> {
     const applied: One[] = []
-    for (const sighting of sightings) {
+    for (const [index, sighting] of sightings.entries()) {
+      if (index > 0 && index % SIGHTINGS_OF_A_TURN === 0) await nextTurn()
       const found = this.#limitsOf(sighting.devEui)
       const limits = found instanceof Promise ? await found : found
       applied.push(limits === undefined ? sighting : within(limits, sighting))

@@ -15,7 +15,7 @@ const TWO = '0202020202020202'
 let nowMs: number
 let written: (readonly DeviceSighting[])[]
 let logged: string[]
-let recordSeen: (sightings: readonly DeviceSighting[]) => Promise<void>
+let recordSeen: (sightings: readonly DeviceSighting[], isUrgent: boolean) => Promise<void>
 let sightings: DeviceSightings
 
 beforeEach(() => {
@@ -30,7 +30,7 @@ beforeEach(() => {
     error: (fields, message) => note({ ...fields, error: undefined }, message),
   }
   sightings = new DeviceSightings({
-    recordSeen: (batch) => recordSeen(batch),
+    recordSeen: (batch, isUrgent) => recordSeen(batch, isUrgent),
     clock: { now: () => nowMs, steady: () => nowMs as SteadyMs },
     log,
   })
@@ -273,6 +273,18 @@ describe('the sightings of devices', () => {
       written.map((batch) => batch.map(({ devEui }) => devEui)),
       [[ONE], [ONE, TWO], [ONE, TWO]],
     )
+  })
+})
+
+describe('a write of sightings', () => {
+  it('is urgent only at the end, so that it does not hold up the messages', async () => {
+    const urgent: boolean[] = []
+    recordSeen = async (_batch, isUrgent) => void urgent.push(isUrgent)
+    see(ONE)
+    await sightings.flush()
+    see(TWO)
+    await sightings.close()
+    assert.deepEqual(urgent, [false, true])
   })
 })
 

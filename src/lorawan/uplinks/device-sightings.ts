@@ -24,10 +24,10 @@ export interface DeviceSighting extends DeviceState, LearnedOfEvent {
 
 export interface DeviceSightingsOptions {
   /**
-   * Writes sightings. After a failure a sighting may come again: an older sighting must not replace
-   * a newer one.
+   * Writes sightings: at its leisure, unless they are urgent. After a failure a sighting may come
+   * again: an older sighting must not replace a newer one.
    */
-  readonly recordSeen: (sightings: readonly DeviceSighting[]) => Promise<void>
+  readonly recordSeen: (sightings: readonly DeviceSighting[], isUrgent: boolean) => Promise<void>
   /** The time of day dates sightings; the steady clock measures durations. */
   readonly clock: Pick<Clock, 'now' | 'steady'>
   readonly log: Logger
@@ -279,7 +279,7 @@ export class DeviceSightings implements PublishObserver {
   async #record(sightings: readonly DeviceSighting[], isRetry: boolean): Promise<boolean> {
     if (sightings.length === 0) return true
     try {
-      await this.#recordSeen(sightings)
+      await this.#recordSeen(sightings, this.#isPressed())
       return true
     } catch (error) {
       this.#log.error({ error, devices: sightings.length, isRetry }, 'device_sightings.write_failed')

@@ -1,0 +1,32 @@
+/** Notes about many devices, in several statements: none of them may hold up the messages. */
+import { systemClock } from '../../clock.ts'
+import { Pauses } from '../../pauses.ts'
+import type { Store } from '../store/store.ts'
+import { batchesOf } from './batches.ts'
+
+/** Notes of one statement in SQLite: it holds up the event loop for about a ms. */
+const SQLITE_NOTES = 100
+/** Notes of one statement in PostgreSQL, which works in a process of its own. */
+const POSTGRESQL_NOTES = 400
+/** Notes in SQLite take at most an eighth of the time. */
+const PAUSES = { factor: 7, maximumMs: 50 }
+
+/**
+ * Writes the notes in order, some in each statement. In SQLite the writing pauses between the
+ * statements, unless it is urgent: then the event loop only turns.
+ */
+export async function writeNotes<Note>(
+  store: Store,
+  notes: readonly Note[],
+  write: (some: readonly Note[]) => Promise<void>,
+  { isUrgent = false } = {},
+): Promise<void> {
+  const isSqlite = store.dialect === 'sqlite'
+  const pauses = new Pauses(systemClock, isSqlite && !isUrgent ? PAUSES : { factor: 0, maximumMs: 0 })
+  let isFirst = true
+  for (const some of batchesOf(notes, isSqlite ? SQLITE_NOTES : POSTGRESQL_NOTES)) {
+    if (!isFirst) await pauses.pause()
+    isFirst = false
+    await write(some)
+  }
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { TestClock } from './clock.testing.ts'
+import { Trial } from './trial.ts'
+
+/**
+ * A trial of a measure, counted for 100 ms and decided for 1,000. `load` gives the figure of a ms,
+ * with the measure and without it; more is better. `run` returns the ms with the measure.
+ */
+function start(load: (ms: number, hasIt: boolean) => number) {
+  const clock = new TestClock(0)
+  let sum = 0
+  const trial = new Trial<number>({
+    clock,
+    countedMs: 100,
+    decidedMs: 1_000,
+    count: (elapsedMs) => {
+      const figure = sum / elapsedMs
+      sum = 0
+      return figure
+    },
+    isWorth: (without) => without >= 10,
+    isBetter: (withIt, without) => withIt > Math.max(...without),
+  })
+  let hasIt = false
+  return (forMs: number): number => {
+    let withIt = 0
+    for (let ms = 0; ms < forMs; ms += 1) {
+      sum += load(clock.steady(), hasIt)
+      if (hasIt) withIt += 1
+      clock.advance(1)
+      hasIt = trial.step()
+    }
+    return withIt
+  }
+}
+
+describe('a trial of a measure', () => {
+  it('does not begin without a load that is worth it', () => {
+    const run = start(() => 9)
+    assert.equal(run(10_000), 0)
+  })
+
+  it('counts without the measure, with it, and without it, and then keeps a better one', () => {
+    const run = start((_ms, hasIt) => (hasIt ? 12 : 10))
+    assert.deepEqual([run(100), run(100), run(100), run(1_000)], [0, 100, 0, 1_000])
+  })
+
+  it('asks a kept measure again by one count without it', () => {
+    const run = start((_ms, hasIt) => (hasIt ? 12 : 10))
+    run(1_300)
+    assert.deepEqual([run(100), run(1_000), run(100), run(1_000)], [0, 1_000, 0, 1_000])
+  })
+
+  it('rejects a measure that is no better, and tries it again later', () => {
+    const run = start(() => 10)
+    assert.deepEqual([run(100), run(100), run(100), run(1_000)], [0, 100, 0, 0])
+    assert.deepEqual([run(100), run(100), run(1_000)], [0, 100, 0])
+  })
+
+  it('is not deceived by a load that grows while it is tried', () => {
+    const run = start((ms, hasIt) => (hasIt ? 12 : ms < 100 ? 10 : 20))
+    assert.deepEqual([run(300), run(1_000)], [100, 0])
+  })
+
+  it('gives a kept measure up when the load without it is better, or no longer worth it', () => {
+    for (const after of [20, 5]) {
+      const run = start((ms, hasIt) => (ms >= 5_000 ? after : hasIt ? 12 : 10))
+      run(7_000)
+      assert.ok(run(10_000) <= 1_000)
+      if (after === 5) assert.equal(run(10_000), 0)
+    }
+  })
+})

@@ -1,0 +1,74 @@
+/**
+ * Tries a measure on the running load: counts first without it, then with it, and once more without
+ * it, for a load that has just begun is not the same a moment later. Keeps the measure for some
+ * time where the figures with it are better. Then it counts again without it, because loads change.
+ */
+import assert from 'node:assert'
+import type { Clock, SteadyMs } from './clock.ts'
+
+export interface TrialOptions<Figures> {
+  readonly clock: Pick<Clock, 'steady'>
+  /** The load is counted for this long each time, ms. */
+  readonly countedMs: number
+  /** The decision holds for this long, ms. */
+  readonly decidedMs: number
+  /** The figures of the last `elapsedMs` ms, since the call before. */
+  count(elapsedMs: number): Figures
+  /** True when the load of these figures, counted without the measure, is worth a trial. */
+  isWorth(without: Figures): boolean
+  /** `without`: the figures before and after those with the measure. */
+  isBetter(withIt: Figures, without: readonly [Figures, Figures]): boolean
+}
+
+export class Trial<Figures> {
+  readonly #options: TrialOptions<Figures>
+  #phase: 'counting' | 'trying' | 'comparing' | 'kept' | 'rejected' = 'counting'
+  #since: SteadyMs
+  #without: Figures | undefined
+  #withIt: Figures | undefined
+
+  constructor(options: TrialOptions<Figures>) {
+    this.#options = options
+    this.#since = options.clock.steady()
+  }
+
+  /** True while the measure is to be taken. Call it often: the phases end within calls. */
+  step(): boolean {
+    const { clock, countedMs, decidedMs } = this.#options
+    const now = clock.steady()
+    const elapsedMs = now - this.#since
+    const isDecided = this.#phase === 'kept' || this.#phase === 'rejected'
+    if (elapsedMs >= (isDecided ? decidedMs : countedMs)) {
+      this.#since = now
+      this.#end(this.#options.count(elapsedMs))
+    }
+    return this.#phase === 'trying' || this.#phase === 'kept'
+  }
+
+  /** Ends the phase that has these figures. */
+  #end(figures: Figures): void {
+    switch (this.#phase) {
+      case 'counting':
+        if (!this.#options.isWorth(figures)) return
+        this.#without = figures
+        this.#phase = 'trying'
+        return
+      case 'trying':
+      case 'kept':
+        this.#withIt = figures
+        this.#phase = 'comparing'
+        return
+      case 'comparing':
+        this.#phase = this.#isKept(figures) ? 'kept' : 'rejected'
+        this.#without = figures
+        return
+      case 'rejected':
+        this.#phase = 'counting'
+    }
+  }
+
+  #isKept(after: Figures): boolean {
+    assert(this.#without !== undefined && this.#withIt !== undefined)
+    return this.#options.isWorth(after) && this.#options.isBetter(this.#withIt, [this.#without, after])
+  }
+}
