@@ -5,7 +5,7 @@ import type { ColumnType } from '../store/rows-as-json.ts'
 import type { Store } from '../store/store.ts'
 import type { DeviceSeen } from './device.ts'
 import { parseDevEui } from './eui.ts'
-import { writeNotes } from './notes.ts'
+import { unsynced, writeNotes } from './notes.ts'
 
 /** The DevEUI, the time, six measurements and three flags of a device. */
 const SEEN_TYPES: readonly ColumnType[] = [
@@ -57,7 +57,7 @@ async function writeSeen(store: Store, batch: readonly (readonly [string, Device
   // A device that was on time keeps the time at which its state is looked at next: so its index
   // costs nothing here.
   const update = sql`
-    with seen (dev_eui, at, battery_level, margin, interval_seconds, loss_percent, rssi, snr, is_battery_low,
+    ${unsynced} with seen (dev_eui, at, battery_level, margin, interval_seconds, loss_percent, rssi, snr, is_battery_low,
       is_signal_weak, is_losing_frames) as (${rowsAsJson(store, SEEN_TYPES, rows)})
     update devices set last_seen_at = seen.at,
       battery_level = coalesce(seen.battery_level, devices.battery_level),

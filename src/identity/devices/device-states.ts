@@ -7,7 +7,7 @@ import { sql } from 'kysely'
 import { rowsAsJson } from '../store/rows-as-json.ts'
 import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
-import { writeNotes } from './notes.ts'
+import { unsynced, writeNotes } from './notes.ts'
 import type { Device, DeviceState } from './device.ts'
 import { deviceOf } from './device-rows.ts'
 
@@ -119,7 +119,7 @@ export function createDeviceStates(store: Store): DeviceStates {
       await writeNotes(store, states, async (some) => {
         const rows = some.map(({ device: { devEui }, changes }) => [devEui, changes])
         const update = sql`
-          with told (dev_eui, changes) as (${rowsAsJson(store, ['text', 'integer'], rows)})
+          ${unsynced} with told (dev_eui, changes) as (${rowsAsJson(store, ['text', 'integer'], rows)})
           update devices set untold_changes = 0 from told
           where devices.dev_eui = told.dev_eui and devices.untold_changes = told.changes`
         await store.note((database) => update.execute(database))
@@ -153,7 +153,7 @@ async function writeJudged(store: Store, batch: readonly JudgedDevice[], nowMs: 
     dueAtMs ?? null,
   ])
   const update = sql`
-    with judged (dev_eui, seen_at, state_before, state, due_at)
+    ${unsynced} with judged (dev_eui, seen_at, state_before, state, due_at)
       as (${rowsAsJson(store, ['text', 'bigint', 'text', 'text', 'bigint'], rows)})
     update devices set state = judged.state, state_due_at = judged.due_at,
       state_since_at = case when devices.state = judged.state then devices.state_since_at

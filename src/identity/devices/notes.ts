@@ -1,6 +1,11 @@
-/** Notes about many devices, in several statements: none of them may hold up the messages. */
+/**
+ * Notes about many devices, in several statements: none of them may hold up the messages. The next
+ * event of a device makes up for a note that is lost.
+ */
+import { sql } from 'kysely'
 import { systemClock } from '../../clock.ts'
 import { Pauses } from '../../pauses.ts'
+import { UNSYNCED } from '../store/registry-file.ts'
 import type { Store } from '../store/store.ts'
 import { batchesOf } from './batches.ts'
 
@@ -10,6 +15,9 @@ const SQLITE_NOTES = 100
 const POSTGRESQL_NOTES = 400
 /** Notes in SQLite take at most an eighth of the time. */
 const PAUSES = { factor: 7, maximumMs: 50 }
+
+/** Begins each statement of notes: a power cut may undo them. */
+export const unsynced = sql.raw(UNSYNCED)
 
 /**
  * Writes the notes in order, some in each statement. In SQLite the writing pauses between the

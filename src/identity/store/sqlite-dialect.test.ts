@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Kysely, sql } from 'kysely'
 import { test } from 'node:test'
-import { RegistryFile } from './registry-file.ts'
+import { RegistryFile, UNSYNCED } from './registry-file.ts'
 import { isWithoutRoom, RegistryHealth } from './registry-health.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
 
@@ -51,4 +54,31 @@ test('rows are read at once, but never those of a transaction that may still be 
   assert.equal((row as { readonly text?: string } | undefined)?.text, 'one')
   assert.equal(file.readAtOnce('select text from letters', []), undefined)
   await db.destroy()
+})
+
+test('a statement that may be undone is not synced, and each other one is', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'fieldgate-registry-'))
+  const health = new RegistryHealth(() => {})
+  const file = new RegistryFile(join(directory, 'registry.db'), health)
+  t.after(() => {
+    file.close()
+    rmSync(directory, { recursive: true })
+  })
+  const [normal, full] = [1, 2]
+  const level = (mark: string): unknown => {
+    const [row] = file.prepare(`${mark} select * from pragma_synchronous`).all([]) as readonly {
+      readonly synchronous: number
+    }[]
+    return row?.synchronous
+  }
+  assert.deepEqual([level(''), level(UNSYNCED), level('')], [full, normal, full])
+  file.prepare('create table numbers (id integer primary key)').run([])
+  const insert = file.prepare(`${UNSYNCED} insert into numbers values (?)`)
+  insert.run([1])
+  assert.throws(() => insert.run([1]))
+  assert.equal(level(''), full, 'also after a failure')
+  file.prepare('begin').run([])
+  assert.equal(level(UNSYNCED), full, 'a transaction is synced as a whole')
+  file.prepare('commit').run([])
+  assert.equal(level(''), full)
 })
