@@ -82,7 +82,10 @@ export interface EmbeddedEngineOptions {
    * state have a quarter as much in addition. Default: 64 MiB.
    */
   readonly waitingBytes?: number
-  /** Time from one batch to the next while several publishers are at work, ms. Default: 2. */
+  /**
+   * Time from one batch to the next while several publishers are at work, ms; a stream may get 2.5
+   * times as long. Default: 2.
+   */
   readonly gatherMs?: number
   /** The tenants of the stored messages. Absent: retention goes by age and size alone. */
   readonly tenants?: StoredTenants

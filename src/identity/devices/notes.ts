@@ -1,6 +1,6 @@
 /**
  * Notes about many devices, in several statements: none of them may hold up the messages. The next
- * event of a device makes up for a note that is lost.
+ * event of a device, or the next look at its state, makes up for a note that is lost.
  */
 import { sql } from 'kysely'
 import { systemClock } from '../../clock.ts'
