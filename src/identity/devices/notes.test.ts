@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { TestClock } from '../../clock.testing.ts'
 import type { Store } from '../store/store.ts'
 import { writeNotes } from './notes.ts'
 
@@ -33,4 +34,36 @@ test('a failure ends the writing', async () => {
   })
   await assert.rejects(failing, { message: 'busy' })
   assert.equal(statements, 2)
+})
+
+test('the writing pauses between two statements in SQLite, unless it is urgent', async () => {
+  for (const [dialect, isUrgent, statements] of [
+    ['sqlite', false, 1],
+    ['sqlite', true, 9],
+    ['postgres', false, 3],
+  ] as const) {
+    const clock = new TestClock()
+    let done = 0
+    const writing = writeNotes(
+      { dialect } as Store,
+      notes,
+      async () => {
+        done += 1
+        clock.advance(2)
+      },
+      { clock, isUrgent },
+    )
+    await new Promise(setImmediate)
+    assert.equal(done, statements)
+    if (clock.pending > 0) {
+      clock.advance(13)
+      await new Promise(setImmediate)
+      assert.equal(done, 1, 'seven times the 2 ms of the statement')
+    }
+    while (clock.pending > 0) {
+      clock.advance(1)
+      await new Promise(setImmediate)
+    }
+    await writing
+  }
 })

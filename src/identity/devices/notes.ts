@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely'
 import { systemClock } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import { Pauses } from '../../pauses.ts'
 import { UNSYNCED } from '../store/registry-file.ts'
 import type { Store } from '../store/store.ts'
@@ -27,10 +28,10 @@ export async function writeNotes<Note>(
   store: Store,
   notes: readonly Note[],
   write: (some: readonly Note[]) => Promise<void>,
-  { isUrgent = false } = {},
+  { isUrgent = false, clock = systemClock }: { readonly isUrgent?: boolean; readonly clock?: Clock } = {},
 ): Promise<void> {
   const isSqlite = store.dialect === 'sqlite'
-  const pauses = new Pauses(systemClock, isSqlite && !isUrgent ? PAUSES : { factor: 0, maximumMs: 0 })
+  const pauses = new Pauses(clock, isSqlite && !isUrgent ? PAUSES : { factor: 0, maximumMs: 0 })
   let isFirst = true
   for (const some of batchesOf(notes, isSqlite ? SQLITE_NOTES : POSTGRESQL_NOTES)) {
     if (!isFirst) await pauses.pause()
