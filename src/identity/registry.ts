@@ -64,6 +64,7 @@ import { createStandings } from './tokens/standing.ts'
 import { createStore } from './store/store.ts'
 import type { RegistryClock, Store } from './store/store.ts'
 import { brokenKeyText } from './store/stored-key.ts'
+import { createTokenDigests } from './tokens/token-digests.ts'
 import { createTokenVerifier } from './tokens/token-verifier.ts'
 import { createTokens } from './tokens/tokens.ts'
 import type { Tokens } from './tokens/tokens.ts'
@@ -209,7 +210,7 @@ async function assemble(
   const report = reportTo(log)
   const hasher = options.passwordHasher ?? createPasswordHasher()
   const keys = await openSigningKeys(store, changes, onBrokenKey, report('registry.keys_unread'))
-  const verifier = createTokenVerifier(keys, issuer, clock)
+  const verifier = createTokenVerifier({ keys, digests: createTokenDigests(store), issuer, clock })
   const standings = createStandings(store, changes)
   const apiKeys = createApiKeys(store, createApiKeyStandings(store, changes, report('registry.write_failed')))
   const accessLog = createBrokerAccessLog(store, report('registry.write_failed'))

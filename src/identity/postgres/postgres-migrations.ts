@@ -253,6 +253,9 @@ const stepsOfInventories = [
   `create index inventory_steps_organization on inventory_steps (organization_id)`,
 ]
 
+/** Digests of the texts of broker-access tokens, as SQLite's version 20. */
+const digestsOfTokens = [`alter table broker_tokens add column digest text collate "C"`]
+
 /** All steps of PostgreSQL, in order. The first one has the schema of SQLite's version 9. */
 export const postgresMigrations: readonly Migration[] = [
   {
@@ -320,6 +323,12 @@ export const postgresMigrations: readonly Migration[] = [
     version: 11,
     async up(trx) {
       for (const statement of stepsOfInventories) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 12,
+    async up(trx) {
+      for (const statement of digestsOfTokens) await sql.raw(statement).execute(trx)
     },
   },
 ]

@@ -357,6 +357,9 @@ const stepsOfInventories = [
   `create index inventory_steps_organization on inventory_steps (organization_id)`,
 ]
 
+/** Digests of the texts of broker-access tokens. Tokens that were issued before have none. */
+const digestsOfTokens = [`alter table broker_tokens add column digest text`]
+
 /** All steps of SQLite, in order. */
 export const allMigrations: readonly Migration[] = [
   {
@@ -473,6 +476,12 @@ export const allMigrations: readonly Migration[] = [
     version: 19,
     async up(trx) {
       for (const statement of stepsOfInventories) await sql.raw(statement).execute(trx)
+    },
+  },
+  {
+    version: 20,
+    async up(trx) {
+      for (const statement of digestsOfTokens) await sql.raw(statement).execute(trx)
     },
   },
 ]

@@ -364,6 +364,8 @@ interface BrokerTokensTable {
   readonly api_key_id: string | null
   /** The generation of the API key in which it made the token. */
   readonly api_key_generation: Generated<number | null>
+  /** The SHA-256 of the token's text, in base64url; `null` for a token of an older version. */
+  readonly digest: Generated<string | null>
 }
 
 interface SigningKeysTable {

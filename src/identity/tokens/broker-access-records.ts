@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import { given } from '../../given.ts'
 import { listPage } from '../store/list-page.ts'
-import { done, granted, notFound, refuse } from '../store/result.ts'
+import { done, notFound, refuse } from '../store/result.ts'
 import type { Actor, Listed, Page, Refusal, Result } from '../store/result.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Store, Unit } from '../store/store.ts'
@@ -128,15 +128,33 @@ export function createBrokerAccessRecords(store: Store, accessLog: BrokerAccessL
   }
 }
 
+/** The members of a new token that the registry chooses. */
+export interface NewBrokerAccess {
+  readonly tokenId: string
+  readonly issuedAtMs: number
+  readonly expiresAtMs: number
+}
+
+/** Chooses the id and the times of a token for the grant. */
+export function newBrokerAccess({ ttlSeconds, apiKey }: BrokerAccessGrant, nowMs: number): NewBrokerAccess {
+  // Whole seconds, as in the token.
+  const issuedAtMs = Math.floor(nowMs / 1000) * 1000
+  const untilMs = Math.floor((apiKey?.untilMs ?? Infinity) / 1000) * 1000
+  const expiresAtMs = Math.min(issuedAtMs + ttlSeconds * 1000, Math.max(untilMs, issuedAtMs + 1000))
+  return { tokenId: randomUUID(), issuedAtMs, expiresAtMs }
+}
+
 /**
- * Puts a new token on record, in the transaction that issues it. Refusals: user_inactive,
- * not_a_member, too_many_tokens.
+ * Puts a new token on record, with the digest of its text. Refusals: user_inactive, not_a_member,
+ * too_many_tokens, api_key_ended.
  */
 export async function recordBrokerAccess(
   unit: Unit,
   grant: BrokerAccessGrant,
-): Promise<Result<{ readonly tokenId: string; readonly issuedAtMs: number; readonly expiresAtMs: number }>> {
-  const { trx, nowMs, audit } = unit
+  { tokenId, issuedAtMs, expiresAtMs }: NewBrokerAccess,
+  digest: string,
+): Promise<Result<void>> {
+  const { trx, audit } = unit
   const user = await trx
     .selectFrom('users')
     .select(['id', 'is_active', 'is_admin'])
@@ -155,11 +173,6 @@ export async function recordBrokerAccess(
   if (organization === undefined || (organization.user_id === null && user.is_admin !== 1)) return notMember()
   const refused = (await refuseManyTokens(unit, user.id, grant.apiKey)) ?? (await refuseEndedKey(unit, grant.apiKey))
   if (refused !== undefined) return refused
-  const tokenId = randomUUID()
-  // Whole seconds, as in the token.
-  const issuedAtMs = Math.floor(nowMs / 1000) * 1000
-  const untilMs = Math.floor((grant.apiKey?.untilMs ?? Infinity) / 1000) * 1000
-  const expiresAtMs = Math.min(issuedAtMs + grant.ttlSeconds * 1000, Math.max(untilMs, issuedAtMs + 1000))
   await trx
     .insertInto('broker_tokens')
     .values({
@@ -173,6 +186,7 @@ export async function recordBrokerAccess(
       scope: scopeText(grant.scope),
       api_key_id: grant.apiKey?.id ?? null,
       api_key_generation: grant.apiKey?.generation ?? null,
+      digest,
     })
     .execute()
   await audit('token.issued', tokenId, grant.organizationId, {
@@ -184,7 +198,7 @@ export async function recordBrokerAccess(
       apiKeyId: grant.apiKey?.id,
     }),
   })
-  return granted({ tokenId, issuedAtMs, expiresAtMs })
+  return done
 }
 
 /** A key has a bound of its own: its program must not use up the tokens of its maker. */

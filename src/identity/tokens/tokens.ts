@@ -6,7 +6,12 @@ import { randomUUID } from 'node:crypto'
 import { given } from '../../given.ts'
 import type { ApiKeyStandings } from './api-key-standing.ts'
 import type { BrokerAccessLog } from './broker-access-log.ts'
-import { createBrokerAccessRecords, pruneBrokerAccess, recordBrokerAccess } from './broker-access-records.ts'
+import {
+  createBrokerAccessRecords,
+  newBrokerAccess,
+  pruneBrokerAccess,
+  recordBrokerAccess,
+} from './broker-access-records.ts'
 import type { BrokerAccessGrant, BrokerAccessRecords } from './broker-access-records.ts'
 import { done, granted, notFound, refuse } from '../store/result.ts'
 import type { Actor, Refusal, Result } from '../store/result.ts'
@@ -17,6 +22,7 @@ import { apiKeyEnded, notMember, userInactive } from './standing.ts'
 import type { Standings } from './standing.ts'
 import type { Store } from '../store/store.ts'
 import { parseId } from '../store/text-rules.ts'
+import { digestOfToken } from './token-digests.ts'
 import { tokenExpired, tokenKinds } from './token-verifier.ts'
 import type { TokenKind, TokenVerifier } from './token-verifier.ts'
 
@@ -172,13 +178,15 @@ function createIssuing({
         const rule = `the lifetime must be a whole number of seconds from 1 to ${MAXIMUM_TTL_SECONDS}`
         return refuse('invalid_argument', 'invalid_ttl', rule)
       }
-      const recorded = await store.change(actor, (unit) => recordBrokerAccess(unit, grant))
-      if (!recorded.ok) return recorded
-      const { tokenId: jti, issuedAtMs, expiresAtMs } = recorded.value
+      const made = newBrokerAccess(grant, store.clock.now())
+      const { tokenId: jti, issuedAtMs, expiresAtMs } = made
       const [iat, exp] = [issuedAtMs / 1000, expiresAtMs / 1000]
       const key = given({ key: grant.apiKey?.id })
+      // Signed before the transaction, for which others wait. Nobody sees the token of a refusal.
       const jwt = await issue('brokerAccess', { sub: userId, org: organizationId, ...key, jti, iat, exp })
-      return granted({ jwt, tokenId: jti, expiresAtMs })
+      const digest = digestOfToken(jwt)
+      const recorded = await store.change(actor, (unit) => recordBrokerAccess(unit, grant, made, digest))
+      return recorded.ok ? granted({ jwt, tokenId: jti, expiresAtMs }) : recorded
     },
   }
 }
