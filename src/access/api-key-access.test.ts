@@ -58,9 +58,11 @@ async function open(fields: Partial<NewApiKey> = {}) {
     const { permit } = admission
     const told: (string | undefined)[] = []
     const { promise, resolve } = Promise.withResolvers<void>()
-    permit.watch((end) => {
-      told.push(end?.code)
-      resolve()
+    permit.watch({
+      permitChanged: (end) => {
+        told.push(end?.code)
+        resolve()
+      },
     })
     return { permit, told, ended: promise }
   }

@@ -69,7 +69,7 @@ export function holderOfToken({
  * The identity behind a token, without its circle. Sessions of a key are the key's, whoever is its
  * maker: they are kept over new tokens and secrets.
  */
-export function ownerOfToken({ userId, apiKeyId }: Pick<BrokerAccessClaims, 'userId' | 'apiKeyId'>): string {
+function ownerOfToken({ userId, apiKeyId }: Pick<BrokerAccessClaims, 'userId' | 'apiKeyId'>): string {
   return apiKeyId === undefined ? identityOf(userId) : identityOfKey(apiKeyId)
 }
 

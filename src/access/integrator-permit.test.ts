@@ -2,16 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IntegratorPermit } from './integrator-permit.ts'
 
-const permit = new IntegratorPermit({
-  claims: { userId: '1', organizationId: '2', tokenId: 'token', expiresAtMs: 0 },
-  applications: new Set(['5']),
-  directory: { device: () => undefined } as never,
-  madeAtMs: async () => 0,
-  maximumMessagesPerSecond: 1,
-  seenChanges: 0,
-  recheck: async (claims) => claims,
-  holders: { held: () => {}, released: () => {} },
-})
+const permit = new IntegratorPermit(
+  {
+    directory: { device: () => undefined } as never,
+    madeAtMs: async () => 0,
+    maximumMessagesPerSecond: 1,
+    recheck: async (claims) => claims,
+    holders: { held: () => {}, released: () => {} },
+  },
+  {
+    claims: { userId: '1', organizationId: '2', tokenId: 'token', expiresAtMs: 0 },
+    applications: new Set(['5']),
+    seenChanges: 0,
+  },
+)
 
 function verdict(topicFilter: string): string {
   const decision = permit.maySubscribe(topicFilter)

@@ -4,8 +4,8 @@
  */
 import { EXPIRY_TOPIC_NAME } from '../broker/delivery/expiry-notice.ts'
 import { MISSED_TOPIC_NAME } from '../broker/delivery/missed-notice.ts'
-import type { Decision, Permit, PermitEnd, Refusal, Unmatched } from '../broker/ports/policy.ts'
-import { ALLOWED } from '../broker/ports/policy.ts'
+import type { Decision, Permit, PermitEnd, PermitWatcher, Refusal, Unmatched } from '../broker/ports/policy.ts'
+import { ALLOWED, ownerOf } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import type { LiveDevices } from '../identity/devices/tagged-devices.ts'
 import { limitsEvents } from '../identity/tokens/scope.ts'
@@ -15,7 +15,7 @@ import { applicationEventsTopic, isOrganizationEventsTopic } from '../lorawan/to
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import type { Topic } from '../mqtt/topic.ts'
 import { covers } from '../mqtt/topic-filter.ts'
-import { holderOfToken, ownerOfToken } from './holders.ts'
+import { holderOfToken } from './holders.ts'
 import type { HeldPermit, PermitHolders } from './permit-watch.ts'
 import { ScopedEvents } from './scoped-events.ts'
 import { whyUnmatched } from './unmatched-filter.ts'
@@ -59,68 +59,84 @@ function refusal(code: string, reason: string): Refusal {
   return { allowed: false, reasonCode: ReasonCodes.notAuthorized, reason, code, untold: 'close' }
 }
 
-export interface IntegratorPermitOptions {
-  readonly claims: BrokerAccessClaims
-  /** The organization's applications. The set is kept right while the permit lives. */
-  readonly applications: ReadonlySet<string>
+/** The parts that all permits of users share: a deployment holds many thousands of permits. */
+export interface IntegratorPermitParts {
   readonly directory: Directory
   /** When an application was made, ms since 1970; Infinity when there is none. */
   readonly madeAtMs: (applicationId: string) => Promise<number>
   readonly maximumMessagesPerSecond: number
-  readonly seenChanges: number
-  /** The devices with the tags of the token's scope; undefined for a scope without tags. */
-  readonly tagged?: LiveDevices | undefined
   /** Looks at the permit's ground again: the claims as they are now, or why the ground is gone. */
   readonly recheck: (claims: BrokerAccessClaims) => Promise<BrokerAccessClaims | PermitEnd>
   readonly holders: PermitHolders
+}
+
+export interface IntegratorPermitOptions {
+  readonly claims: BrokerAccessClaims
+  /** The organization's applications. The set is kept right while the permit lives. */
+  readonly applications: ReadonlySet<string>
+  readonly seenChanges: number
+  /** The devices with the tags of the token's scope; undefined for a scope without tags. */
+  readonly tagged?: LiveDevices | undefined
 }
 
 export class IntegratorPermit implements Permit, HeldPermit {
   readonly tenant: string
   readonly identity: string
   readonly ground: string
-  readonly expiresAtMs: number
-  readonly beganAtMs: number | undefined
-  readonly maximumMessagesPerSecond: number
   /** Undefined for a token without a scope: its deliveries are not asked for. */
   readonly mayReceive: ((topic: Topic) => boolean) | undefined
-  readonly grounds: readonly string[]
   readonly seenChanges: number
-  readonly #options: IntegratorPermitOptions
-  #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
+  readonly #parts: IntegratorPermitParts
+  readonly #claims: BrokerAccessClaims
+  readonly #applications: ReadonlySet<string>
+  #watcher: PermitWatcher | undefined = undefined
   /** Undefined: the token reaches all events of its organization. */
   readonly #scoped: ScopedEvents | undefined
   readonly #reachesAll: boolean
   #isReadOnly: boolean
   #isOver = false
 
-  constructor(options: IntegratorPermitOptions) {
-    const { tenant, identity, ground } = holderOfToken(options.claims)
+  constructor(parts: IntegratorPermitParts, { claims, applications, seenChanges, tagged }: IntegratorPermitOptions) {
+    const { tenant, identity, ground } = holderOfToken(claims)
     this.tenant = tenant
     this.identity = identity
     this.ground = ground
-    this.expiresAtMs = options.claims.expiresAtMs
-    this.beganAtMs = options.claims.issuedAtMs
-    this.maximumMessagesPerSecond = options.maximumMessagesPerSecond
-    this.seenChanges = options.seenChanges
-    this.grounds = [this.tenant, ownerOfToken(options.claims), this.ground]
-    this.#options = options
-    const { scope } = options.claims
+    this.seenChanges = seenChanges
+    this.#parts = parts
+    this.#claims = claims
+    this.#applications = applications
+    const { scope } = claims
     this.#isReadOnly = scope?.isReadOnly === true
     this.#reachesAll = scope?.reachesAllApplications === true
     const isScoped = limitsEvents(scope) || this.#reachesAll
-    const scoped = scope && isScoped ? new ScopedEvents(scope, options.applications, options.tagged) : undefined
+    const scoped = scope && isScoped ? new ScopedEvents(scope, applications, tagged) : undefined
     this.#scoped = scoped
     this.mayReceive = scoped && ((topic) => scoped.mayReceive(topic))
+  }
+
+  get expiresAtMs(): number {
+    return this.#claims.expiresAtMs
+  }
+
+  get beganAtMs(): number | undefined {
+    return this.#claims.issuedAtMs
+  }
+
+  get maximumMessagesPerSecond(): number {
+    return this.#parts.maximumMessagesPerSecond
+  }
+
+  get grounds(): readonly string[] {
+    return [this.tenant, ownerOf(this.identity), this.ground]
   }
 
   mayPublish(topic: Topic): Decision | Promise<Decision> {
     if (this.#isOver) return PERMIT_OVER
     if (this.#isReadOnly) return READ_ONLY
     const { parsed } = knownTopic(topic)
-    if (parsed?.kind !== 'command' || !this.#options.applications.has(parsed.applicationId)) return NOT_A_COMMAND_TOPIC
+    if (parsed?.kind !== 'command' || !this.#applications.has(parsed.applicationId)) return NOT_A_COMMAND_TOPIC
     if (this.#scoped?.reachesDevice(parsed.applicationId, parsed.devEui) === false) return NOT_A_COMMAND_TOPIC
-    const place = this.#options.directory.device(parsed.devEui)
+    const place = this.#parts.directory.device(parsed.devEui)
     if (place instanceof Promise) return place.then((found) => commandDecision(found, parsed.applicationId))
     return commandDecision(place, parsed.applicationId)
   }
@@ -139,7 +155,7 @@ export class IntegratorPermit implements Permit, HeldPermit {
     }
     if (applicationId === '+' || applicationId === '#') return TOO_WIDE
     if (this.#scoped?.reachesApplication(applicationId) === false) return OUTSIDE_SCOPE
-    if (!this.#options.applications.has(applicationId)) return APPLICATION_NOT_OWN
+    if (!this.#applications.has(applicationId)) return APPLICATION_NOT_OWN
     if (covers(applicationEventsTopic(applicationId), topicFilter)) {
       return this.#scoped?.isOutside(topicFilter) === true ? OUTSIDE_SCOPE : ALLOWED
     }
@@ -150,12 +166,12 @@ export class IntegratorPermit implements Permit, HeldPermit {
   async belongsSinceMs(topicFilter: string): Promise<number> {
     // The broker compares each application by itself.
     if (isOrganizationEventsTopic(topicFilter)) return 0
-    return this.#options.madeAtMs(applicationIdOf(topicFilter) ?? '')
+    return this.#parts.madeAtMs(applicationIdOf(topicFilter) ?? '')
   }
 
   whyUnmatched(topicFilter: string): Unmatched | undefined | Promise<Unmatched | undefined> {
     if (isNotice(topicFilter)) return undefined
-    return whyUnmatched(topicFilter, (applicationId) => this.#reaches(applicationId), this.#options.directory)
+    return whyUnmatched(topicFilter, (applicationId) => this.#reaches(applicationId), this.#parts.directory)
   }
 
   whyNarrower(topicFilter: string): string | undefined {
@@ -163,21 +179,23 @@ export class IntegratorPermit implements Permit, HeldPermit {
   }
 
   #reaches(applicationId: string): boolean {
-    return this.#options.applications.has(applicationId) && (this.#scoped?.reachesApplication(applicationId) ?? true)
+    return this.#applications.has(applicationId) && (this.#scoped?.reachesApplication(applicationId) ?? true)
   }
 
-  watch(listener: (end: PermitEnd | undefined) => void): () => void {
-    this.#listener = listener
-    this.#options.holders.held(this)
-    return () => {
-      this.#listener = undefined
-      this.#options.holders.released(this)
-    }
+  watch(watcher: PermitWatcher): void {
+    this.#watcher = watcher
+    this.#parts.holders.held(this)
+  }
+
+  unwatch(watcher: PermitWatcher): void {
+    if (this.#watcher !== watcher) return
+    this.#watcher = undefined
+    this.#parts.holders.released(this)
   }
 
   /** The scope of a token never changes, but its user may be read-only from now on. */
   async recheck(): Promise<PermitEnd | undefined> {
-    const now = await this.#options.recheck(this.#options.claims)
+    const now = await this.#parts.recheck(this.#claims)
     if ('reasonCode' in now) return now
     this.#isReadOnly = now.scope?.isReadOnly === true
     return undefined
@@ -185,7 +203,7 @@ export class IntegratorPermit implements Permit, HeldPermit {
 
   tell(end: PermitEnd | undefined): void {
     if (end !== undefined) this.#isOver = true
-    this.#listener?.(end)
+    this.#watcher?.permitChanged(end)
   }
 }
 

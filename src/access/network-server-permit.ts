@@ -2,7 +2,7 @@
  * The permit of a network server's service credential. The network server publishes the events of
  * registered devices, and subscribes to their commands.
  */
-import type { Decision, MessageFault, Permit, PermitEnd, Refusal } from '../broker/ports/policy.ts'
+import type { Decision, MessageFault, Permit, PermitEnd, PermitWatcher, Refusal } from '../broker/ports/policy.ts'
 import { ALLOWED } from '../broker/ports/policy.ts'
 import type { DevicePlace, Directory } from '../identity/devices/directory.ts'
 import type { ServiceCredential } from '../identity/tenants/service-credentials.ts'
@@ -82,7 +82,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   readonly seenChanges: number
   readonly #options: NetworkServerPermitOptions
   readonly #inspection = new EventInspection()
-  #listener: ((end: PermitEnd | undefined) => void) | undefined = undefined
+  #watcher: PermitWatcher | undefined = undefined
   #isOver = false
 
   constructor(options: NetworkServerPermitOptions) {
@@ -190,13 +190,15 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     return applications.has(filter.applicationId) ? ALLOWED : NOT_A_COMMAND_FILTER
   }
 
-  watch(listener: (end: PermitEnd | undefined) => void): () => void {
-    this.#listener = listener
+  watch(watcher: PermitWatcher): void {
+    this.#watcher = watcher
     this.#options.holders.held(this)
-    return () => {
-      this.#listener = undefined
-      this.#options.holders.released(this)
-    }
+  }
+
+  unwatch(watcher: PermitWatcher): void {
+    if (this.#watcher !== watcher) return
+    this.#watcher = undefined
+    this.#options.holders.released(this)
   }
 
   recheck(): Promise<PermitEnd | undefined> {
@@ -205,7 +207,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
 
   tell(end: PermitEnd | undefined): void {
     if (end !== undefined) this.#isOver = true
-    this.#listener?.(end)
+    this.#watcher?.permitChanged(end)
   }
 }
 

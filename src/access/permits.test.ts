@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { assert as assertProperty, constantFrom, integer, property, tuple } from 'fast-check'
 import { EXPIRY_TOPIC_NAME } from '../broker/delivery/expiry-notice.ts'
 import { MISSED_TOPIC_NAME } from '../broker/delivery/missed-notice.ts'
+import type { PermitWatcher } from '../broker/ports/policy.ts'
 import { Topic } from '../mqtt/topic.ts'
 import { FakeRegistry } from './fake-registry.testing.ts'
 import type { BrokerAccessClaims } from '../identity/tokens/tokens.ts'
@@ -26,17 +27,16 @@ const own = new Set(['5'])
 const common = {
   directory: registry.directory,
   maximumMessagesPerSecond: 1,
-  seenChanges: 0,
   holders: { held: () => {}, released: () => {} },
 }
-const ofUser = { ...common, recheck: async (claims: BrokerAccessClaims) => claims }
-const ofServer = { ...common, recheck: async () => undefined }
-const integrator = new IntegratorPermit({
-  ...ofUser,
+const ofUsers = { ...common, madeAtMs: async () => 0, recheck: async (claims: BrokerAccessClaims) => claims }
+const ofUser = {
   claims: { userId: '3', organizationId: '1', tokenId: 't', expiresAtMs: 0 },
   applications: own,
-  madeAtMs: async () => 0,
-})
+  seenChanges: 0,
+}
+const ofServer = { ...common, seenChanges: 0, recheck: async () => undefined }
+const integrator = new IntegratorPermit(ofUsers, ofUser)
 const ownServer = new NetworkServerPermit({
   ...ofServer,
   credential: { id: 'own', organizationId: '1' },
@@ -231,15 +231,11 @@ it('an integrator may subscribe to the notices of its own Session, which match n
 
 it('what a filter matches is the tenant’s since its application was made', async () => {
   const asked: string[] = []
-  const permit = new IntegratorPermit({
-    ...ofUser,
-    claims: { userId: '3', organizationId: '1', tokenId: 't', expiresAtMs: 0 },
-    applications: own,
-    madeAtMs: async (applicationId) => {
-      asked.push(applicationId)
-      return applicationId === '5' ? 7 : Infinity
-    },
-  })
+  const madeAtMs = async (applicationId: string): Promise<number> => {
+    asked.push(applicationId)
+    return applicationId === '5' ? 7 : Infinity
+  }
+  const permit = new IntegratorPermit({ ...ofUsers, madeAtMs }, ofUser)
   assert.equal(await permit.belongsSinceMs('application/5/device/+/event/+'), 7)
   assert.equal(await permit.belongsSinceMs(MISSED_TOPIC_NAME), Infinity)
   assert.deepEqual(asked, ['5', ''])
@@ -261,20 +257,16 @@ it('a fault in an event is told under one topic for all devices of an applicatio
 it('a permit that is over allows no PUBLISH, and whoever watches it is told until it lets go', () => {
   for (const permit of [
     new NetworkServerPermit({ ...ofServer, credential: { id: 'own', organizationId: '1' }, applications: own }),
-    new IntegratorPermit({
-      ...ofUser,
-      claims: { userId: '3', organizationId: '1', tokenId: 't', expiresAtMs: 0 },
-      applications: own,
-      madeAtMs: async () => 0,
-    }),
+    new IntegratorPermit(ofUsers, ofUser),
   ]) {
     const told: (string | undefined)[] = []
-    const release = permit.watch((end) => told.push(end?.code))
+    const watcher: PermitWatcher = { permitChanged: (end) => told.push(end?.code) }
+    permit.watch(watcher)
     permit.tell(undefined)
     const isIntegrator = permit instanceof IntegratorPermit
     const topic = new Topic(`application/5/device/${DEVICE}/${isIntegrator ? 'command/down' : 'event/up'}`)
     assert.deepEqual(permit.mayPublish(topic), { allowed: true }, 'perhaps narrower, and not over')
-    release()
+    permit.unwatch(watcher)
     permit.tell({ reasonCode: 0x98, reason: 'gone', code: 'gone' })
     assert.deepEqual(told, [undefined])
     const decision = permit.mayPublish(topic)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeEach, describe, it } from 'node:test'
-import type { Admission, Credentials, LostAccess, Permit, PermitEnd } from '../broker/ports/policy.ts'
+import type { Admission, Credentials, LostAccess, Permit, PermitEnd, PermitWatcher } from '../broker/ports/policy.ts'
 import type { Change } from '../identity/store/changes.ts'
 import { ReasonCodes } from '../mqtt/reason-codes.ts'
 import { Topic } from '../mqtt/topic.ts'
@@ -81,11 +81,14 @@ async function hold(admission: Promise<Admission>) {
   const permit = await permitOf(admission)
   const told: (string | undefined)[] = []
   const ends: PermitEnd[] = []
-  const release = permit.watch((end) => {
-    told.push(end?.code)
-    if (end !== undefined) ends.push(end)
-  })
-  return { permit, told, ends, release }
+  const watcher: PermitWatcher = {
+    permitChanged: (end) => {
+      told.push(end?.code)
+      if (end !== undefined) ends.push(end)
+    },
+  }
+  permit.watch(watcher)
+  return { permit, told, ends, release: () => permit.unwatch(watcher) }
 }
 
 /** The identity of the permit that rests on the ground. */
@@ -96,7 +99,7 @@ async function watch(asked: Promise<Permit | undefined>) {
   const told: (string | undefined)[] = []
   const permit = await asked
   assert.ok(permit)
-  permit.watch((end) => told.push(end?.code))
+  permit.watch({ permitChanged: (end) => told.push(end?.code) })
   await turn()
   return { told }
 }
@@ -378,7 +381,7 @@ describe('a permit whose ground goes between its check and its connection', () =
     const permit = await permitOf(withToken('ann-1'))
     registry.removeMember('1', 'ann')
     const told: (string | undefined)[] = []
-    permit.watch((end) => told.push(end?.code))
+    permit.watch({ permitChanged: (end) => told.push(end?.code) })
     await turn()
     assert.deepEqual(told, ['not_a_member'])
   })
@@ -399,7 +402,7 @@ describe('a permit whose ground goes between its check and its connection', () =
     registry.revokeToken('bob-1')
     for (const permit of permits) {
       const told: (string | undefined)[] = []
-      permit.watch((end) => told.push(end?.code))
+      permit.watch({ permitChanged: (end) => told.push(end?.code) })
       await turn()
       assert.deepEqual(told, [])
     }
@@ -409,7 +412,7 @@ describe('a permit whose ground goes between its check and its connection', () =
     const permit = await permitOf(withToken('ann-1'))
     registry.fail('recheck')
     const told: (string | undefined)[] = []
-    permit.watch((end) => told.push(end?.code))
+    permit.watch({ permitChanged: (end) => told.push(end?.code) })
     await turn()
     assert.deepEqual(told, [])
   })
@@ -421,7 +424,7 @@ describe('a permit whose ground goes between its check and its connection', () =
     registry.fail('credential')
     registry.changeUser('ann', {})
     const told: (PermitEnd | undefined)[] = []
-    credential.watch((end) => told.push(end))
+    credential.watch({ permitChanged: (end) => told.push(end) })
     await turn()
     assert.deepEqual(
       [...token.ends, ...told].map((end) => [end?.code, end?.reasonCode]),

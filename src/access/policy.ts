@@ -20,6 +20,7 @@ import type { ReasonCode } from '../mqtt/reason-codes.ts'
 import { organizationEventsTopic } from '../lorawan/topics.ts'
 import { holderOfToken, identityOfKey, tenantOf, tokenGround } from './holders.ts'
 import { IntegratorPermit } from './integrator-permit.ts'
+import type { IntegratorPermitParts } from './integrator-permit.ts'
 import { NetworkServerPermit } from './network-server-permit.ts'
 import type { NetworkServerPermitOptions } from './network-server-permit.ts'
 import { Reaches } from './reaches.ts'
@@ -91,6 +92,7 @@ export class AccessPolicy implements Policy {
       if (permit instanceof NetworkServerPermit) this.#networkServers.went(permit.tenant)
     },
   }
+  readonly #partsOfIntegrators: IntegratorPermitParts
   readonly #unsubscribe: () => void
   /**
    * Grows with each change. A permit that was checked before a change and is held after it is
@@ -109,6 +111,13 @@ export class AccessPolicy implements Policy {
     this.#networkServers = networkServers
     this.#registry = registry
     this.#limits = limits
+    this.#partsOfIntegrators = {
+      directory: registry.directory,
+      madeAtMs: this.#madeAtMs,
+      maximumMessagesPerSecond: limits.integratorMessagesPerSecond,
+      recheck: this.#recheckAccess,
+      holders: this.#holders,
+    }
     this.reach = new Reaches({ directory: registry.directory, madeAtMs: this.#madeAtMs })
     this.#unsubscribe = registry.changes.subscribe((change) => {
       // The subscriptions of permits that are told of the change must be right already.
@@ -227,16 +236,11 @@ export class AccessPolicy implements Policy {
     if (claims.scope?.reachesAllApplications === true) {
       await this.reach.ready(tenantOf(claims.organizationId), organizationEventsTopic())
     }
-    return new IntegratorPermit({
+    return new IntegratorPermit(this.#partsOfIntegrators, {
       claims,
       applications: await this.#registry.directory.applicationsOf(claims.organizationId),
-      directory: this.#registry.directory,
       tagged: tags && (await this.#registry.taggedDevices.taggedWith(claims.organizationId, tags)),
-      madeAtMs: this.#madeAtMs,
-      maximumMessagesPerSecond: this.#limits.integratorMessagesPerSecond,
       seenChanges,
-      recheck: this.#recheckAccess,
-      holders: this.#holders,
     })
   }
 

@@ -235,7 +235,7 @@ describe('live', () => {
   it('a member who becomes read-only sends no more commands, and keeps its connection and its events', async () => {
     const { registry, permit } = await bench(undefined)
     const ends: unknown[] = []
-    permit.watch((end) => ends.push(end))
+    permit.watch({ permitChanged: (end) => ends.push(end) })
     assert.equal(await codeOf(permit, command('5', FIRST)), 'allowed')
     registry.setReadOnly('1', 'ann', true)
     await new Promise((resolve) => setImmediate(resolve))
@@ -261,7 +261,7 @@ describe('live', () => {
     registry.setReadOnly('1', 'ann', true)
     letGo()
     const permit = await asked
-    permit.watch(() => {})
+    permit.watch({ permitChanged: () => {} })
     await new Promise((resolve) => setImmediate(resolve))
     assert.equal(await codeOf(permit, command('5', FIRST)), 'publish_read_only')
   })

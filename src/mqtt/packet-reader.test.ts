@@ -76,6 +76,20 @@ describe('chunks', () => {
   const bytes = Buffer.concat(stream.map((packet) => encodePacket(packet, 5)))
   const whole = read([bytes])
 
+  test('a chunk that was read to its end is not held', () => {
+    const reader = serverReader()
+    const chunk = Buffer.concat([
+      encodePacket(publishOf(Buffer.from('one')), 5),
+      encodePacket(publishOf(Buffer.from('two')), 5),
+    ])
+    const isHeld = (): boolean => reader.firstBuffered(1).some(({ buffer }) => buffer === chunk.buffer)
+    reader.push(chunk)
+    reader.next()
+    assert.equal(isHeld(), true, 'a packet waits in it')
+    reader.next()
+    assert.equal(isHeld(), false)
+  })
+
   test('one chunk gives all its packets', () => {
     assert.deepEqual(
       whole.map((packet) => packet.type),

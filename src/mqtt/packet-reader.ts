@@ -130,8 +130,7 @@ export class PacketReader<R extends Role = Role> {
 
   #fail(error: MalformedPacketError): void {
     this.#failure = error
-    this.#chunk = nothing
-    this.#position = 0
+    this.#dropChunk()
     this.#queue = undefined
     this.#queuedBytes = 0
     this.#assembly = nothing
@@ -146,8 +145,15 @@ export class PacketReader<R extends Role = Role> {
       return this.#nextAssembled()
     }
     const start = this.#position
-    this.#position = this.#packetEnd
+    if (this.#packetEnd < chunk.length) this.#position = this.#packetEnd
+    else this.#dropChunk()
     return this.#decode(chunk, start)
+  }
+
+  /** A connection that is silent from now on holds none of its bytes. */
+  #dropChunk(): void {
+    this.#chunk = nothing
+    this.#position = 0
   }
 
   /** Makes the next waiting chunk the current one, and drops the chunk that was read to its end. */

@@ -6,7 +6,15 @@ import { Broker } from '../../src/broker/broker.ts'
 import type { BrokerOptions } from '../../src/broker/broker.ts'
 import type { Clock, SteadyMs } from '../../src/clock.ts'
 import { ALLOWED } from '../../src/broker/ports/policy.ts'
-import type { Admission, Credentials, Decision, Permit, PermitEnd, Policy } from '../../src/broker/ports/policy.ts'
+import type {
+  Admission,
+  Credentials,
+  Decision,
+  Permit,
+  PermitEnd,
+  PermitWatcher,
+  Policy,
+} from '../../src/broker/ports/policy.ts'
 import type { BytesPart, Transport, TransportHandlers } from '../../src/broker/ports/transport.ts'
 import { MemoryEngine } from '../../src/engine/memory/memory.ts'
 import { encodePacket } from '../../src/mqtt/encode-packet.ts'
@@ -87,7 +95,7 @@ export class TestPermit implements Permit {
   inspect: Permit['inspect'] = undefined
   publish: (topicName: string) => Decision | Promise<Decision> = () => ALLOWED
   subscribe: (topicFilter: string) => Decision = () => ALLOWED
-  readonly #listeners = new Set<(end: PermitEnd | undefined) => void>()
+  readonly #watchers = new Set<PermitWatcher>()
 
   constructor(tenant = 'tenant', identity = 'user') {
     this.tenant = tenant
@@ -102,13 +110,16 @@ export class TestPermit implements Permit {
     return this.subscribe(topicFilter)
   }
 
-  watch(listener: (end: PermitEnd | undefined) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+  watch(watcher: PermitWatcher): void {
+    this.#watchers.add(watcher)
+  }
+
+  unwatch(watcher: PermitWatcher): void {
+    this.#watchers.delete(watcher)
   }
 
   changed(end?: PermitEnd): void {
-    for (const listener of this.#listeners) listener(end)
+    for (const watcher of this.#watchers) watcher.permitChanged(end)
   }
 }
 

@@ -67,7 +67,7 @@ export class Connection
   #backPressure: BackPressure | undefined = undefined
   #unacknowledgedPublishes: UnacknowledgedPublishes | undefined = undefined
   will: WillMessage | undefined = undefined
-  readonly window: ReceiveWindow
+  #window: ReceiveWindow | undefined = undefined
   /** True at the bound of bytes buffered towards the client. */
   congested = false
   /** Why the connection ends, once everything that was read is handled. */
@@ -77,7 +77,6 @@ export class Connection
   constructor(host: ConnectionHost<Connection>, transport: Transport, peer: Peer, number: number) {
     this.#host = host
     const { clock, limits, deadlines } = host
-    this.window = new ReceiveWindow(limits.receiveMaximum)
     this.number = number
     this.traffic = new Traffic(host.second)
     this.peer = peer
@@ -114,6 +113,21 @@ export class Connection
   /** Set where messages of this connection are not refused for a reason that passes. */
   get backPressure(): BackPressure | undefined {
     return this.#backPressure
+  }
+
+  /** Made with the first message: most connections publish none. */
+  get window(): ReceiveWindow {
+    return (this.#window ??= new ReceiveWindow(this.#host.limits.receiveMaximum))
+  }
+
+  /** True while a message that the client has published is under way. */
+  get hasPending(): boolean {
+    return this.#window !== undefined && this.#window.pending > 0
+  }
+
+  /** True while the client waits for the answer to a message, or one is under way. */
+  get hasUnanswered(): boolean {
+    return this.hasPending || (this.#window !== undefined && this.#window.unacknowledged > 0)
   }
 
   /** Made with the first QoS 0 message: most connections publish none. */
@@ -402,7 +416,7 @@ export class Connection
   #endIfRead(): void {
     const ending = this.#ending
     if (ending === undefined || this.#input.isHeldUp || this.#state === 'closed') return
-    if (this.window.pending > 0) {
+    if (this.hasPending) {
       // The acknowledgements of the pending messages go first.
       void this.window.settled().then(() => this.endLater())
       return
@@ -502,7 +516,7 @@ export class Connection
     if (this.#account !== undefined) host.accounts.leave(this.#account)
     host.deadlines.clear(this)
     this.#permit.end()
-    this.window.end()
+    this.#window?.end()
     this.#backPressure?.giveUp()
     host.ended(this, this.#agreement?.session)
   }

@@ -261,7 +261,7 @@ export class Connections implements ConnectionHost<Connection> {
     this.counters.connections -= 1
     this.#live.ended(connection, session)
     session.connection = undefined
-    if (connection.window.pending > 0) session.lastWindow = connection.window
+    if (connection.hasPending) session.lastWindow = connection.window
     const now = this.clock.steady()
     if (connection.will !== undefined) this.#wills.owe(session, connection.will, connection.permit, now)
     this.#sessions.rest(session, now)

@@ -7,7 +7,7 @@ import { later, momentOf } from '../../clock.ts'
 import { ReasonCodes } from '../../mqtt/reason-codes.ts'
 import type { ReasonCode } from '../../mqtt/reason-codes.ts'
 import { expiryNoticeAt, sendExpiryNotice } from '../delivery/expiry-notice.ts'
-import type { Permit, PermitEnd } from '../ports/policy.ts'
+import type { Permit, PermitEnd, PermitWatcher } from '../ports/policy.ts'
 import type { Deadline } from '../sessions/deadlines.ts'
 import type { Session } from '../sessions/session.ts'
 import type { ConnectionHost } from './connection-host.ts'
@@ -24,7 +24,7 @@ type PermitHost = Pick<ConnectionHost<never>, 'clock' | 'deadlines' | 'dropRefus
 /** A client that takes no bytes gets its notice when it takes them again, by a try a second. */
 const NOTICE_AGAIN_MS = 1_000
 
-export class HeldPermit implements Deadline {
+export class HeldPermit implements Deadline, PermitWatcher {
   readonly #host: PermitHost
   readonly #owner: PermitOwner
   /** Its deadline is that of the notice at first, and then the end of the permit. */
@@ -32,7 +32,6 @@ export class HeldPermit implements Deadline {
   #isNoticed = false
   #noticeAtMs = Infinity
   #permit: Permit | undefined = undefined
-  #unwatch: (() => void) | undefined = undefined
 
   constructor(host: PermitHost, owner: PermitOwner) {
     this.#host = host
@@ -46,9 +45,9 @@ export class HeldPermit implements Deadline {
 
   /** Takes a permit, in the place of the earlier one if there was one. */
   hold(permit: Permit): void {
-    this.#unwatch?.()
+    this.#permit?.unwatch(this)
     this.#permit = permit
-    this.#unwatch = permit.watch((end) => this.#changed(end))
+    permit.watch(this)
     const { clock, deadlines } = this.#host
     const { expiresAtMs, beganAtMs = clock.now() } = permit
     deadlines.clear(this)
@@ -81,7 +80,7 @@ export class HeldPermit implements Deadline {
   /** The connection has ended: the permit is watched no more. */
   end(): void {
     this.#host.deadlines.clear(this)
-    this.#unwatch?.()
+    this.#permit?.unwatch(this)
   }
 
   due(): void {
@@ -105,7 +104,7 @@ export class HeldPermit implements Deadline {
     this.#owner.disconnect(ReasonCodes.notAuthorized, 'the token has expired', 'token_expired')
   }
 
-  #changed(end: PermitEnd | undefined): void {
+  permitChanged(end: PermitEnd | undefined): void {
     const owner = this.#owner
     if (!owner.isConnected) return
     if (end !== undefined) {

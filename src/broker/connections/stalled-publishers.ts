@@ -19,8 +19,7 @@ export class StalledPublishers {
       return
     }
     for (const connection of connections) {
-      const { pending, unacknowledged } = connection.window
-      if (pending === 0 && unacknowledged === 0) this.#since.delete(connection)
+      if (!connection.hasUnanswered) this.#since.delete(connection)
       else if (now - (this.#since.get(connection) ?? now) < STALLED_MS) {
         if (!this.#since.has(connection)) this.#since.set(connection, now)
       } else {

@@ -35,7 +35,7 @@ export function handleSubscribe(
   const wishes = wishesOf(packet)
   // The messages that the client published before must be in the log, and its retained messages in
   // place, before it subscribes.
-  const settled = connection.window.pending > 0 ? connection.window.settled() : undefined
+  const settled = connection.hasPending ? connection.window.settled() : undefined
   // Where topics may have belonged to another tenant, the age of their retained messages is
   // checked.
   const mayBeOlder = connection.permit.belongsSinceMs !== undefined && parts.retained.count > 0

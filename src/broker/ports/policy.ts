@@ -179,11 +179,15 @@ export interface Permit extends PermitHolder {
    * permit, in words; undefined where all of it comes. Absent: all of each Topic Filter comes.
    */
   readonly whyNarrower?: ((topicFilter: string) => string | undefined) | undefined
-  /**
-   * Calls the listener with each change that may have narrowed the permit; with a reason when the
-   * permit is over. The returned function stops the calls.
-   */
-  watch(listener: (end: PermitEnd | undefined) => void): () => void
+  /** Tells the watcher of each change from now on. `unwatch` must follow once. */
+  watch(watcher: PermitWatcher): void
+  unwatch(watcher: PermitWatcher): void
+}
+
+/** The holder of a permit. A permit has one at a time. */
+export interface PermitWatcher {
+  /** A change may have narrowed the permit. With a reason: the permit is over. */
+  permitChanged(end: PermitEnd | undefined): void
 }
 
 /** The account that pays for the work of the permit's connection. */

@@ -17,8 +17,6 @@ export interface PendingWill {
   readonly permitExpiresAtMs: number | undefined
   readonly dueAt: SteadyMs
   readonly deadline: Deadline
-  /** Stops watching the permit. */
-  unwatch: () => void
 }
 
 /** A Will Message that is published now, if its permit allows it. */

@@ -7,9 +7,11 @@ import { later } from '../../clock.ts'
 import type { SteadyMs } from '../../clock.ts'
 import type { Deadline } from './deadlines.ts'
 import type { Deadlines } from './deadlines.ts'
-import type { Permit } from '../ports/policy.ts'
-import type { DueWill, PendingWill } from './pending-will.ts'
+import type { Permit, PermitWatcher } from '../ports/policy.ts'
+import type { DueWill } from './pending-will.ts'
 import type { Session } from './session.ts'
+
+const NOBODY: PermitWatcher = { permitChanged: () => {} }
 
 export class WillMessages {
   readonly #deadlines: Deadlines
@@ -29,13 +31,10 @@ export class WillMessages {
       this.#publish(session, { will, permit, ground, permitExpiresAtMs })
       return
     }
-    const pending = this.#wait(
-      session,
-      { will, permit, ground, permitExpiresAtMs },
-      later(now, will.delayIntervalSeconds * 1000),
-    )
+    const due = { will, permit, ground, permitExpiresAtMs }
+    this.#wait(session, due, later(now, will.delayIntervalSeconds * 1000))
     // The permit is watched so that it learns of its end: it is asked when the Will Message is due.
-    pending.unwatch = permit.watch(() => {})
+    permit.watch(NOBODY)
   }
 
   /** After a restart: the Will Message of a Session that has no connection any more. */
@@ -50,7 +49,7 @@ export class WillMessages {
   cancel(session: Session): void {
     if (session.pendingWill === undefined) return
     this.#deadlines.clear(session.pendingWill.deadline)
-    session.pendingWill.unwatch()
+    session.pendingWill.permit?.unwatch(NOBODY)
     session.pendingWill = undefined
   }
 
@@ -65,15 +64,13 @@ export class WillMessages {
     const pending = session.pendingWill
     session.pendingWill = undefined
     if (pending === undefined) return
-    pending.unwatch()
+    pending.permit?.unwatch(NOBODY)
     this.#publish(session, pending)
   }
 
-  #wait(session: Session, due: DueWill, dueAt: SteadyMs): PendingWill {
+  #wait(session: Session, due: DueWill, dueAt: SteadyMs): void {
     const deadline: Deadline = { dueSecond: -1, due: () => this.#due(session) }
-    const pending: PendingWill = { ...due, dueAt, deadline, unwatch: () => {} }
-    session.pendingWill = pending
+    session.pendingWill = { ...due, dueAt, deadline }
     this.#deadlines.set(deadline, dueAt)
-    return pending
   }
 }

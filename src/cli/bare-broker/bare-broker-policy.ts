@@ -33,7 +33,8 @@ export class BarePolicy implements Policy {
       mayPublish: () => ALLOWED,
       maySubscribe: (topicFilter) => this.#maySubscribe(topicFilter),
       mayReceive: undefined,
-      watch: () => () => {},
+      watch: () => {},
+      unwatch: () => {},
     }
   }
 
