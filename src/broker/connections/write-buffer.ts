@@ -23,15 +23,22 @@ export interface ByteSink {
 }
 
 export class WriteBuffer {
-  /** The waiting packets: each in bytes, or as a number where it has four bytes. */
-  #parts: Part[] = []
-  /** True when no part is a number. */
-  #isBytes = true
   /**
-   * The patch for the part at the same place: first byte, Packet Identifier and its offset. 0, and
-   * no element at the end: none. Made with the first patch: a reader at QoS 0 needs none.
+   * The first waiting packet, in bytes, or as a number where it has four bytes. Most turns bring a
+   * connection one packet, which needs no lists.
    */
+  #first: Part | undefined = undefined
+  /**
+   * The patch for the first packet: first byte, Packet Identifier and its offset. 0: none.
+   */
+  #firstPatch = 0
+  /** All waiting packets, from the second one on. */
+  #parts: Part[] | undefined = undefined
+  /** The patch for the packet at the same place. No element at the end: none. */
   #patches: number[] | undefined = undefined
+  #count = 0
+  /** True when a packet has a patch, or is a number: the bytes are this connection's own. */
+  #isOwn = false
   #bytes = 0
   readonly #lastJoin: LastJoin
   readonly #sink: ByteSink
@@ -47,8 +54,7 @@ export class WriteBuffer {
 
   /** Appends a whole packet. The bytes are not copied, so they may be shared. */
   packet(bytes: Buffer): void {
-    this.#parts.push(whole(bytes))
-    this.#added(bytes.length)
+    this.#add(whole(bytes), 0, bytes.length)
   }
 
   /**
@@ -56,45 +62,56 @@ export class WriteBuffer {
    * Identifier in the last two.
    */
   acknowledgement(firstByte: number, packetId: number): void {
-    this.#parts.push(((firstByte << 24) | (2 << 16) | packetId) >>> 0)
-    this.#isBytes = false
-    this.#added(4)
+    this.#isOwn = true
+    this.#add(((firstByte << 24) | (2 << 16) | packetId) >>> 0, 0, 4)
   }
 
   /** Appends a PUBLISH of shared bytes, with a patch for the members that are this reader's own. */
   publish(shared: EncodedPublish, qos: QoS, retain: boolean, dup: boolean, packetId: number): void {
-    this.#parts.push(shared)
+    let patch = 0
     if (qos > 0 || retain) {
       const flags = (dup ? 8 : 0) | (qos << 1) | (retain ? 1 : 0)
       // The number goes up to 2^36: a double's integers hold it, a bitwise operator's don't.
-      this.#patch((shared.packetIdOffset * 65_536 + packetId) * 16 + flags)
+      patch = (shared.packetIdOffset * 65_536 + packetId) * 16 + flags
+      this.#isOwn = true
     }
-    this.#added(shared.end - shared.start)
+    this.#add(shared, patch, shared.end - shared.start)
   }
 
-  /** Patches the last part. */
-  #patch(patch: number): void {
-    const patches = (this.#patches ??= [])
-    while (patches.length < this.#parts.length - 1) patches.push(0)
-    patches.push(patch)
-  }
-
-  get #isPatched(): boolean {
-    return this.#patches !== undefined && this.#patches.length > 0
-  }
-
-  #added(length: number): void {
+  #add(part: Part, patch: number, length: number): void {
+    if (this.#count === 0) {
+      this.#first = part
+      this.#firstPatch = patch
+    } else this.#addFurther(part, patch)
+    this.#count += 1
     this.#bytes += length
     if (this.#bytes >= FLUSH_BYTES) this.flush()
   }
 
+  #addFurther(part: Part, patch: number): void {
+    const parts = (this.#parts ??= [])
+    if (this.#count === 1) {
+      parts.push(this.#first as Part)
+      this.#patch(0, this.#firstPatch)
+    }
+    parts.push(part)
+    this.#patch(this.#count, patch)
+  }
+
+  /** Patches the packet at this place. */
+  #patch(place: number, patch: number): void {
+    if (patch === 0) return
+    const patches = (this.#patches ??= [])
+    while (patches.length < place) patches.push(0)
+    patches.push(patch)
+  }
+
   /** Writes the bytes that wait, if there are any. */
   flush(): void {
-    const parts = this.#parts
-    if (parts.length === 0) return
-    if (!this.#isBytes || this.#isPatched) this.#writeOwn()
-    else if (parts.length > 1) this.#writeShared()
-    else this.#writeSingle(parts[0] as BytesPart)
+    if (this.#count === 0) return
+    if (this.#isOwn) this.#writeOwn()
+    else if (this.#count > 1) this.#writeShared()
+    else this.#writeSingle(this.#first as BytesPart)
   }
 
   #writeSingle(packet: BytesPart): void {
@@ -105,13 +122,13 @@ export class WriteBuffer {
 
   /** Other connections may have the same parts to write. */
   #writeShared(): void {
-    const parts = this.#parts
+    const parts = this.#parts as Part[]
     let bytes = this.#lastJoin.find(parts)
     if (bytes === undefined) {
       bytes = Buffer.allocUnsafe(this.#bytes)
       this.#joinInto(bytes)
       this.#lastJoin.remember(parts, bytes)
-      this.#parts = []
+      this.#parts = undefined
     }
     this.#clear()
     this.#sink.write(whole(bytes), false)
@@ -127,42 +144,53 @@ export class WriteBuffer {
   }
 
   #clear(): void {
-    if (this.#parts.length > 64) {
-      this.#parts = []
+    if (this.#count > 64) {
+      this.#parts = undefined
       this.#patches = undefined
-    } else {
-      this.#parts.length = 0
+    } else if (this.#count > 1) {
+      if (this.#parts !== undefined) this.#parts.length = 0
       if (this.#patches !== undefined) this.#patches.length = 0
     }
+    this.#first = undefined
+    this.#firstPatch = 0
+    this.#count = 0
     this.#bytes = 0
-    this.#isBytes = true
+    this.#isOwn = false
   }
 
   #joinInto(bytes: Buffer): void {
+    if (this.#count === 1) {
+      copyInto(bytes, 0, this.#first as Part, this.#firstPatch)
+      return
+    }
+    const parts = this.#parts as Part[]
     const patches = this.#patches
     const patched = patches?.length ?? 0
     let position = 0
-    for (let index = 0; index < this.#parts.length; index += 1) {
-      const part = this.#parts[index] as Part
-      if (typeof part === 'number') {
-        bytes.writeUInt32BE(part, position)
-        position += 4
-        continue
-      }
-      part.bytes.copy(bytes, position, part.start, part.end)
+    for (let index = 0; index < parts.length; index += 1) {
       const patch = patches !== undefined && index < patched ? (patches[index] as number) : 0
-      if (patch !== 0) {
-        const flags = patch % 16
-        bytes[position] = 0x30 | flags
-        if ((flags & 6) !== 0) {
-          const identified = (patch - flags) / 16
-          const packetId = identified % 65_536
-          bytes.writeUInt16BE(packetId, position + (identified - packetId) / 65_536)
-        }
-      }
-      position += part.end - part.start
+      position = copyInto(bytes, position, parts[index] as Part, patch)
     }
   }
+}
+
+/** Copies the packet with its patch, and returns the position behind it. */
+function copyInto(bytes: Buffer, position: number, part: Part, patch: number): number {
+  if (typeof part === 'number') {
+    bytes.writeUInt32BE(part, position)
+    return position + 4
+  }
+  part.bytes.copy(bytes, position, part.start, part.end)
+  if (patch !== 0) {
+    const flags = patch % 16
+    bytes[position] = 0x30 | flags
+    if ((flags & 6) !== 0) {
+      const identified = (patch - flags) / 16
+      const packetId = identified % 65_536
+      bytes.writeUInt16BE(packetId, position + (identified - packetId) / 65_536)
+    }
+  }
+  return position + part.end - part.start
 }
 
 function whole(bytes: Buffer): { readonly bytes: Buffer; readonly start: 0; end: number } {

@@ -39,18 +39,24 @@ export class ChunkMemory {
   }
 }
 
-/** Successive messages. The lists have an element for each of them. */
+/** The elements that a message has in `Chunk.texts`. */
+const TEXTS = 2
+/** The elements that a message has in `Chunk.numbers`. */
+const NUMBERS = 3
+
+/**
+ * Successive messages. There are two lists and not five, because each list is a cache line of its
+ * own that a message would wait for.
+ */
 interface Chunk {
   /** The payloads. The expiry and the properties of a message stand before its payload. */
   readonly bytes: Buffer
   /** The offset of the first message. */
   readonly first: number
-  readonly topicNames: string[]
-  readonly publisherKeys: string[]
-  readonly forms: number[]
-  readonly ownedAtMs: number[]
-  /** Where the bytes of each message end. */
-  readonly ends: number[]
+  /** The Topic Name of each message, and the key of its publisher. */
+  readonly texts: string[]
+  /** The form of each message, the end of its bytes, and the time when it was owned. */
+  readonly numbers: number[]
   used: number
   /** Bytes of the texts and the lists. */
   listedBytes: number
@@ -84,13 +90,11 @@ export class RecordedMessages implements MemoryStore {
     const { topicName, payloadBytes, publisherKey, properties, expiresAtMs } = message
     const extra = properties === undefined && expiresAtMs === Infinity ? 0 : extraBound(message)
     const chunk = this.#room(extra + payloadBytes)
-    chunk.forms.push(message.qos + (message.retain ? RETAIN : 0) + (extra === 0 ? 0 : writeExtra(chunk, message)))
+    const form = message.qos + (message.retain ? RETAIN : 0) + (extra === 0 ? 0 : writeExtra(chunk, message))
     message.copyPayload(chunk.bytes, chunk.used)
     chunk.used += payloadBytes
-    chunk.ends.push(chunk.used)
-    chunk.topicNames.push(topicName)
-    chunk.publisherKeys.push(publisherKey)
-    chunk.ownedAtMs.push(message.ownedAtMs)
+    chunk.numbers.push(form, chunk.used, message.ownedAtMs)
+    chunk.texts.push(topicName, publisherKey)
     const listed = LISTED_BYTES + topicName.length + publisherKey.length
     chunk.listedBytes += listed
     this.bytes += listed
@@ -109,13 +113,13 @@ export class RecordedMessages implements MemoryStore {
   }
 
   topicName(offset: number): string {
-    const { topicNames, first } = this.#chunkOf(offset)
-    return topicNames[offset - first] as string
+    const { texts, first } = this.#chunkOf(offset)
+    return texts[TEXTS * (offset - first)] as string
   }
 
   ownedAtMs(offset: number): number {
-    const { ownedAtMs, first } = this.#chunkOf(offset)
-    return ownedAtMs[offset - first] as number
+    const { numbers, first } = this.#chunkOf(offset)
+    return numbers[NUMBERS * (offset - first) + 2] as number
   }
 
   get isTrimmable(): boolean {
@@ -140,11 +144,8 @@ export class RecordedMessages implements MemoryStore {
     const chunk: Chunk = {
       bytes: this.#memory.take(bytes),
       first: this.tail,
-      topicNames: [],
-      publisherKeys: [],
-      forms: [],
-      ownedAtMs: [],
-      ends: [],
+      texts: [],
+      numbers: [],
       used: 0,
       listedBytes: 0,
     }
@@ -199,14 +200,11 @@ function writeExtra(chunk: Chunk, { properties, expiresAtMs }: Message): number 
 }
 
 /** The message holds a copy of its payload, and does not keep the chunk alive. */
-function readMessage(
-  { bytes, first, topicNames, publisherKeys, forms, ownedAtMs, ends }: Chunk,
-  offset: number,
-): Message {
+function readMessage({ bytes, first, texts, numbers }: Chunk, offset: number): Message {
   const index = offset - first
-  const form = forms[index] as number
-  const end = ends[index] as number
-  let at = index === 0 ? 0 : (ends[index - 1] as number)
+  const [topicName, publisherKey] = texts.slice(TEXTS * index, TEXTS * (index + 1)) as [string, string]
+  const [form, end, ownedAtMs] = numbers.slice(NUMBERS * index, NUMBERS * (index + 1)) as [number, number, number]
+  let at = index === 0 ? 0 : (numbers[NUMBERS * index - 2] as number)
   let expiresAtMs = Infinity
   if ((form & EXPIRES) !== 0) {
     expiresAtMs = bytes.readDoubleLE(at)
@@ -219,14 +217,14 @@ function readMessage(
     properties = readMessageProperties(bytes, from, at)
   }
   const fields = {
-    topicName: topicNames[index] as string,
+    topicName,
     payload: Buffer.from(bytes.subarray(at, end)),
     qos: (form & 3) as QoS,
     retain: (form & RETAIN) !== 0,
     properties,
-    publisherKey: publisherKeys[index] as string,
+    publisherKey,
   }
   const message = new Message(fields, expiresAtMs)
-  message.ownedAtMs = ownedAtMs[index] as number
+  message.ownedAtMs = ownedAtMs
   return message
 }

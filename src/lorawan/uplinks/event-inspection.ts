@@ -46,23 +46,29 @@ interface PublishedEvent {
 export class EventInspection {
   /** By kind of event. */
   readonly #looks = new Map<PublishedEventKind, Looks>()
+  /** The kind of the last event, and its counts: nearly all events of a device are of one kind. */
+  #lastKind: PublishedEventKind | undefined = undefined
+  #last: Looks | undefined = undefined
 
   /**
    * Looks at the event if it is its turn. Undefined: the event has no fault, or nobody looked at
    * it. `second` counts the seconds from any beginning, by a clock that is never set.
    */
   inspect(kind: PublishedEventKind, devEui: string, event: PublishedEvent, second: number): EventFault | undefined {
-    const looks = this.#looks.get(kind)
-    if (looks !== undefined) {
-      looks.left -= 1
-      if (looks.left > 0 && second - looks.second < SECONDS_BETWEEN_LOOKS) return undefined
-    }
-    return this.#look(looks ?? this.#first(kind), devEui, event.payload, second)
+    const looks = kind === this.#lastKind && this.#last !== undefined ? this.#last : this.#looksOf(kind)
+    looks.left -= 1
+    if (looks.left > 0 && second - looks.second < SECONDS_BETWEEN_LOOKS) return undefined
+    return this.#look(looks, devEui, event.payload, second)
   }
 
-  #first(kind: PublishedEventKind): Looks {
-    const looks = { left: 0, second: 0, toldSecond: -Infinity }
-    this.#looks.set(kind, looks)
+  #looksOf(kind: PublishedEventKind): Looks {
+    let looks = this.#looks.get(kind)
+    if (looks === undefined) {
+      looks = { left: 0, second: 0, toldSecond: -Infinity }
+      this.#looks.set(kind, looks)
+    }
+    this.#lastKind = kind
+    this.#last = looks
     return looks
   }
 
