@@ -81,6 +81,8 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   readonly grounds: readonly string[]
   readonly seenChanges: number
   readonly #options: NetworkServerPermitOptions
+  readonly #directory: Directory
+  readonly #applications: ReadonlySet<string> | undefined
   readonly #inspection = new EventInspection()
   #watcher: PermitWatcher | undefined = undefined
   #isOver = false
@@ -97,6 +99,8 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     this.grounds = [this.tenant, this.ground]
     this.#options = options
     const { applications } = options
+    this.#applications = applications
+    this.#directory = options.directory
     // Network servers subscribe to the commands of all applications. A network server of an
     // organization gets the commands of the organization's applications only.
     this.mayReceive = applications === undefined ? undefined : (topic) => isOf(applications, knownTopic(topic).parsed)
@@ -108,8 +112,8 @@ export class NetworkServerPermit implements Permit, HeldPermit {
     const { parsed } = known
     if (parsed?.kind !== 'event' || parsed.eventKind === 'state') return NOT_AN_EVENT
     const { applicationId } = parsed
-    const { applications, directory } = this.#options
-    const isForeign = applications !== undefined && !applications.has(applicationId)
+    const directory = this.#directory
+    const isForeign = this.#applications?.has(applicationId) === false
     const { devicesVersion } = directory
     if (!isForeign && known.decision !== undefined && known.decidedAt === devicesVersion) return known.decision
     const place = directory.device(parsed.devEui)
@@ -146,7 +150,9 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   }
 
   #decide(topic: EventTopic, place: DevicePlace | undefined, known: KnownTopic): Decision | Promise<Decision> {
-    const { credential, directory, applications } = this.#options
+    const { credential } = this.#options
+    const directory = this.#directory
+    const applications = this.#applications
     const { organizationId } = credential
     if (place === undefined) return UNKNOWN_DEVICE
     const isOwn = organizationId === null || place.organizationId === organizationId
@@ -185,7 +191,7 @@ export class NetworkServerPermit implements Permit, HeldPermit {
   maySubscribe(topicFilter: string): Decision {
     const filter = parseTopicFilter(topicFilter)
     if (filter === undefined || !('command' in filter.tail)) return NOT_A_COMMAND_FILTER
-    const { applications } = this.#options
+    const applications = this.#applications
     if (applications === undefined || filter.applicationId === '+') return ALLOWED
     return applications.has(filter.applicationId) ? ALLOWED : NOT_A_COMMAND_FILTER
   }

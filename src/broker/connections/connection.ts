@@ -64,6 +64,14 @@ export class Connection
   /** Set once CONNECT is accepted. */
   #account: Account | undefined = undefined
   readonly #permit: HeldPermit
+  /**
+   * Asked for each message where the permit was granted wider than the messages that it may bring.
+   * Like `sendMaximum`, it stands here because each delivery reads it: a look into one object more
+   * can be a wait for memory.
+   */
+  mayReceive: Permit['mayReceive'] = undefined
+  /** QoS 1 and 2 messages that the client takes at once. Known once CONNECT is accepted. */
+  sendMaximum = 0
   #backPressure: BackPressure | undefined = undefined
   #unacknowledgedPublishes: UnacknowledgedPublishes | undefined = undefined
   will: WillMessage | undefined = undefined
@@ -136,11 +144,7 @@ export class Connection
   }
 
   get protocolVersion(): ProtocolVersion {
-    return this.#agreement?.protocolVersion ?? this.#input.protocolVersion ?? 5
-  }
-
-  get sendMaximum(): number {
-    return this.#agreed().sendMaximum
+    return this.#agreement === undefined ? (this.#input.protocolVersion ?? 5) : this.#output.protocolVersion
   }
 
   /**
@@ -180,6 +184,7 @@ export class Connection
     this.#state = 'connected'
     this.#agreement = agreement
     this.#output.agree(agreement)
+    this.sendMaximum = agreement.sendMaximum
     this.will = agreement.will
     const { accounts, clock } = this.#host
     this.#account = accounts.join(accountOf(agreement.permit), clock.steady())
@@ -193,6 +198,7 @@ export class Connection
   holdPermit(permit: Permit): void {
     if (permit.backPressure !== undefined) this.#backPressure ??= this.#host.createBackPressure(this)
     this.#input.maximumPublishesPerSecond = permit.maximumMessagesPerSecond
+    this.mayReceive = permit.mayReceive
     this.#permit.hold(permit)
   }
 

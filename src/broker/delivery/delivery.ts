@@ -14,7 +14,7 @@ import type { Written } from '../sessions/log-places.ts'
 import type { Message } from '../ports/message.ts'
 import type { LastJoin } from './last-join.ts'
 import { Transmitter, mayReceive } from './transmitter.ts'
-import type { Session, Subscription } from '../sessions/session.ts'
+import type { Inflight, Session, Subscription } from '../sessions/session.ts'
 import type { SessionDelivery } from '../sessions/sessions.ts'
 import type { SessionStore } from '../durable/session-store.ts'
 import type { SharedGroup } from '../sessions/shared-group.ts'
@@ -173,12 +173,13 @@ export class Delivery implements SessionDelivery {
       this.#index.touch(session.tenant, routedFilter(subscription))
       if (subscription.group !== undefined) this.#groupChanged(subscription.group)
     }
-    session.resend = []
+    const resend: Inflight[] = []
     for (const entry of session.inflight.values()) {
       // PUBREL waits for no window [MQTT-3.3.4-10].
       if (entry.awaiting === 'pubrel') session.connection?.sendAcknowledgement('pubrel', entry.packetId)
-      else session.resend.push(entry)
+      else resend.push(entry)
     }
+    session.resend = resend
     this.wake(session)
   }
 

@@ -1,7 +1,7 @@
 /** Messages that the service hands to one reader, beside the log. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createHarness } from '../../../test/support/broker-harness.ts'
+import { createHarness, TestPermit } from '../../../test/support/broker-harness.ts'
 import type { DispatchWatcher, OwnMessage } from '../ports/consumer.ts'
 
 const TOPIC_NAME = 'application/5/device/0102030405060708/command/down'
@@ -61,10 +61,12 @@ describe('a dispatched message', () => {
   it('finds no reader where nobody is connected that may have it', async () => {
     const { broker, connect, policy } = await createHarness()
     assert.equal(broker.dispatch(MESSAGE, new Watcher()), 'no reader')
+    policy.admit = () => {
+      const permit = new TestPermit()
+      permit.mayReceive = () => false
+      return { allowed: true, permit }
+    }
     const reader = await connect()
-    const permit = policy.permits.at(-1)
-    assert.ok(permit)
-    permit.mayReceive = () => false
     await reader.subscribe('application/+/device/+/command/down', { qos: 1 })
     assert.equal(broker.dispatch(MESSAGE, new Watcher()), 'no reader')
     assert.deepEqual(await reader.sync(), [])

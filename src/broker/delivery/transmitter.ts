@@ -189,7 +189,7 @@ export class Transmitter implements Outlet {
       // The engine wakes the Session when it has stored the Packet Identifier.
       // Their bytes are in flight already.
       if (!hasPlace(session) || session.resend[0]?.isStored === false) return false
-      const entry = session.resend.shift() as Inflight
+      const entry = session.takeResend() as Inflight
       const { qos, retain, packetId, subscriptionIdentifiers } = entry
       const message = entry.message as Message
       this.#tellId(connection, message)
@@ -233,8 +233,8 @@ export class Transmitter implements Outlet {
   }
 
   /** A message that was read from the log again after a restart does not tell its id yet. */
-  #tellId({ protocolVersion }: SessionLink, message: Message): void {
-    if (this.#idProperty !== undefined && protocolVersion === 5) message.tellId(this.#idProperty)
+  #tellId(connection: SessionLink, message: Message): void {
+    if (this.#idProperty !== undefined && connection.protocolVersion === 5) message.tellId(this.#idProperty)
   }
 
   #transmit(session: Session, message: Message, form: Form): void {
@@ -315,5 +315,5 @@ function hasPlace(session: Session): boolean {
 
 /** Asks the permit, where it was granted wider than the messages it may bring. */
 export function mayReceive(session: Session, message: Message): boolean {
-  return session.connection?.permit.mayReceive?.(message.topic) ?? true
+  return session.connection?.mayReceive?.(message.topic) ?? true
 }

@@ -158,7 +158,8 @@ export interface Permit extends PermitHolder {
   maySubscribe(topicFilter: string): Decision
   /**
    * Asked for each delivery, if present: for subscriptions that are wider than the messages they
-   * may bring. A subscriber of whom nothing is to be asked has none, and costs nothing.
+   * may bring. A subscriber of whom nothing is to be asked has none, and costs nothing. The
+   * function stays the same for as long as the permit is held.
    */
   readonly mayReceive: ((topic: Topic) => boolean) | undefined
   /**

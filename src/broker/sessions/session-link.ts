@@ -10,6 +10,8 @@ export interface SessionLink {
   readonly peer: Peer
   readonly protocolVersion: ProtocolVersion
   readonly permit: Permit
+  /** The permit's own `mayReceive`. */
+  readonly mayReceive: Permit['mayReceive']
   /** The Will Message that is owed when the connection ends; undefined when there is none. */
   will: WillMessage | undefined
   readonly isClosed: boolean

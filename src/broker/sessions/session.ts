@@ -126,6 +126,8 @@ const OF_MESSAGE_BYTES = 64
 
 /** Shared, because an array of its own would take 64 bytes of each Session. */
 const NONE: readonly never[] = []
+/** Nobody adds to it: `takeResend` and the setter alone touch the list. */
+const NOTHING_TO_RESEND: Inflight[] = []
 
 export class Session implements Reader, Deadline {
   readonly key: string
@@ -139,11 +141,6 @@ export class Session implements Reader, Deadline {
   readonly groups = new Set<SharedGroup>()
   /** Messages that were sent and not acknowledged, in the order of sending [MQTT-4.6.0-1]. */
   readonly inflight = new Map<number, Inflight>()
-  /**
-   * Messages that were in flight when the last connection ended, and are still to be sent again on
-   * this one, in order [MQTT-4.4.0-1].
-   */
-  resend: Inflight[] = []
   /** Bytes of the messages in flight. */
   inflightBytes = 0
   /** The window of the last connection that has ended: some of its messages may be under way. */
@@ -185,6 +182,7 @@ export class Session implements Reader, Deadline {
   isAwaited = false
   /** The account that counts the bytes of the Session. */
   readonly memory: TenantMemory
+  #resend: Inflight[] = NOTHING_TO_RESEND
   #retained: readonly WaitingRetained[] = NONE
   #lastOrder = 0
   #lastPacketId = 0
@@ -282,6 +280,26 @@ export class Session implements Reader, Deadline {
     this.takeBack(entry)
     // Some clients answer a message of an earlier connection before it is sent again.
     if (this.resend.length > 0) this.resend = this.resend.filter(({ packetId }) => packetId !== entry.packetId)
+  }
+
+  /**
+   * Messages that were in flight when the last connection ended, and are still to be sent again on
+   * this one, in order [MQTT-4.4.0-1].
+   */
+  get resend(): readonly Inflight[] {
+    return this.#resend
+  }
+
+  /** Takes over the list. */
+  set resend(resend: Inflight[]) {
+    this.#resend = resend.length === 0 ? NOTHING_TO_RESEND : resend
+  }
+
+  /** Takes the first message that is to be sent again out of the list. */
+  takeResend(): Inflight | undefined {
+    const entry = this.#resend.shift()
+    if (this.#resend.length === 0) this.#resend = NOTHING_TO_RESEND
+    return entry
   }
 
   /** Retained messages that wait for room in the window; they are sent before anything newer. */
