@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createHarness } from '../../../test/support/broker-harness.ts'
 import type { Dispatched, Dispatcher, DispatchWatcher, OwnMessage, ReaderFilter } from '../../broker/ports/consumer.ts'
+import { NEXT_AFTER_MS } from './adapter/downlink-message.ts'
 import { LocalReaders } from './downlink-readers.ts'
 import { MqttNetworkServer } from './mqtt-network-server.ts'
 import type { Downlink, HandOverAnswer, NetworkServer } from '../commands/network-server.ts'
@@ -193,7 +194,7 @@ describe('the next downlink of a device', () => {
   it('follows a little later when events name commands, because the network server handles commands side by side', async () => {
     assert.deepEqual(await taken({ ...DOWNLINK, applicationId: UUID }), {
       outcome: 'taken',
-      nextAfterMs: 250,
+      nextAfterMs: NEXT_AFTER_MS,
       holdsNext: false,
     })
   })
@@ -202,7 +203,7 @@ describe('the next downlink of a device', () => {
     for (const applicationId of ['5', '3']) {
       assert.deepEqual(await taken({ ...DOWNLINK, applicationId }), {
         outcome: 'taken',
-        nextAfterMs: 250,
+        nextAfterMs: NEXT_AFTER_MS,
         holdsNext: true,
       })
     }

@@ -23,6 +23,7 @@ import { silentLogger } from '../../../logger.ts'
 import { ReasonCodes } from '../../../mqtt/reason-codes.ts'
 import { FarBroker } from './far-broker.testing.ts'
 import { createCounters } from '../adapter/counters.ts'
+import { NEXT_AFTER_MS } from '../adapter/downlink-message.ts'
 import { MqttBridge } from './mqtt-bridge.ts'
 import type { MqttBridgeSettings } from './mqtt-bridge.ts'
 import { systemClock } from '../../../clock.ts'
@@ -361,7 +362,7 @@ describe('a bridge', { timeout: 60_000 }, () => {
     const topicName = new Promise((resolve) => neighbour.client.once('message', resolve))
     assert.deepEqual(await test.bridge.handOver(downlink(UUID)), {
       outcome: 'taken',
-      nextAfterMs: 250,
+      nextAfterMs: NEXT_AFTER_MS,
       holdsNext: true,
     })
     assert.equal(await topicName, `application/77/device/${ONE}/command/down`)
@@ -392,7 +393,11 @@ describe('a bridge', { timeout: 60_000 }, () => {
     })
     await neighbour.client.subscribeAsync('application/+/device/+/command/down', { qos: 1 })
     await sink.until('ready again', () => sink.readyCount === 2)
-    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken', nextAfterMs: 250, holdsNext: true })
+    assert.deepEqual(await test.bridge.handOver(downlink('5')), {
+      outcome: 'taken',
+      nextAfterMs: NEXT_AFTER_MS,
+      holdsNext: true,
+    })
   })
 
   it('logs why the broker refuses it, and tries again', async () => {
@@ -431,7 +436,11 @@ describe('a bridge', { timeout: 60_000 }, () => {
     await sink.until('ready', () => sink.readyCount === 1)
     await neighbour.event('{"fCnt":1}')
     await test.untilAcknowledged(1)
-    assert.deepEqual(await test.bridge.handOver(downlink('5')), { outcome: 'taken', nextAfterMs: 250, holdsNext: true })
+    assert.deepEqual(await test.bridge.handOver(downlink('5')), {
+      outcome: 'taken',
+      nextAfterMs: NEXT_AFTER_MS,
+      holdsNext: true,
+    })
     assert.equal((await neighbour.nextDownlink()).devEui, ONE)
   })
 

@@ -9,9 +9,13 @@ import type {
 } from '../../../broker/ports/consumer.ts'
 import { openNodesWithCommands, settle } from '../../commands/nodes/nodes-with-commands.testing.ts'
 import type { NodesWithCommands, NodeWithCommands } from '../../commands/nodes/nodes-with-commands.testing.ts'
+import { NEXT_AFTER_MS } from '../adapter/downlink-message.ts'
 import { LocalReaders } from '../downlink-readers.ts'
 import { MqttNetworkServer } from '../mqtt-network-server.ts'
 import { ReadersOfNodes } from './readers-of-nodes.ts'
+
+/** After this time the next command of a device has gone out. */
+const UNTIL_NEXT_MS = NEXT_AFTER_MS + 50
 
 /** A network server that may be connected to the broker of one node. */
 class TestReader implements Dispatcher {
@@ -79,11 +83,11 @@ describe('a network server that is connected to one node', () => {
     const reader = connect('c')
     await Promise.all([a.send('a-1'), a.send('a-2'), b.send('b-1'), c.send('c-1')])
     for (let sent = 1; sent <= 4; sent += 1) {
-      await all.pass(300)
+      await all.pass(UNTIL_NEXT_MS)
       assert.deepEqual([reader.got.length, reader.held], [sent, 1])
       reader.acknowledge()
     }
-    await all.pass(300)
+    await all.pass(UNTIL_NEXT_MS)
     assert.equal(new Set(reader.got).size, 4)
     assert.equal((await b.standing()).filter((one) => one.endsWith(' sent')).length, 4)
   })
@@ -116,12 +120,12 @@ describe('a network server that is connected to one node', () => {
     assert.equal(first.held, 1)
     first.leave()
     const second = connect('c')
-    await all.pass(300)
+    await all.pass(UNTIL_NEXT_MS)
     assert.deepEqual([second.got, second.held], [first.got, 1])
     second.acknowledge()
-    await all.pass(300)
+    await all.pass(UNTIL_NEXT_MS)
     await a.send('two')
-    await all.pass(300)
+    await all.pass(UNTIL_NEXT_MS)
     assert.deepEqual([first.got.length, second.got.length], [1, 2])
   })
 
@@ -162,10 +166,10 @@ describe('the loss of a node with a command in flight', () => {
     assert.equal(first.held, 1)
     const second = connect('c')
     await all.kill(b, a)
-    await all.pass(300)
+    await all.pass(UNTIL_NEXT_MS)
     assert.deepEqual([second.got, second.held], [first.got, 1])
     second.acknowledge()
-    await all.pass(300)
+    await all.pass(UNTIL_NEXT_MS)
     assert.deepEqual(await a.standing(), ['one sent'])
   })
 
@@ -179,10 +183,10 @@ describe('the loss of a node with a command in flight', () => {
     await all.pass(1_000)
     assert.deepEqual([reader.got.length, reader.held], [1, 1])
     reader.acknowledge()
-    await all.pass(300)
+    await all.pass(UNTIL_NEXT_MS)
     assert.deepEqual([reader.got.length, reader.held], [2, 1])
     reader.acknowledge()
-    await all.pass(300)
+    await all.pass(UNTIL_NEXT_MS)
     assert.deepEqual(await c.standing(), ['two sent', 'one sent'])
   })
 
