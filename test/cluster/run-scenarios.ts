@@ -22,6 +22,8 @@ export interface RunOptions {
   readonly say: (line: string) => void
   /** Hears each measurement. */
   readonly sayMore?: (line: string) => void
+  /** Each bar is allowed so many times over. Default: 1. */
+  readonly barFactor?: number
 }
 
 export interface RunOutcome {
@@ -42,7 +44,8 @@ export async function runScenarios(options: RunOptions): Promise<RunOutcome> {
   await cluster.start()
   const deployment = await furnish(cluster.nodes)
   const load = new Load({ nodes: cluster.nodes, deployment, faults })
-  const stage = new Stage({ cluster, deployment, load, faults, random, say: options.sayMore ?? (() => {}) })
+  const { sayMore = () => {}, barFactor = 1 } = options
+  const stage = new Stage({ cluster, deployment, load, faults, random, say: sayMore, barFactor })
   try {
     await load.start()
     let left: Scenario[] = []

@@ -30,6 +30,8 @@ export interface StageOptions {
   readonly random: Random
   /** Hears each measurement. */
   readonly say: (line: string) => void
+  /** Each bar is allowed so many times over. */
+  readonly barFactor: number
 }
 
 /** A client of a scenario's own. */
@@ -50,16 +52,18 @@ export class Stage {
   readonly faults: FaultsFound
   readonly random: Random
   readonly #say: (line: string) => void
+  readonly #barFactor: number
   readonly #clients: WireClient[] = []
   #serial = 0
 
-  constructor({ cluster, deployment, load, faults, random, say }: StageOptions) {
+  constructor({ cluster, deployment, load, faults, random, say, barFactor }: StageOptions) {
     this.cluster = cluster
     this.deployment = deployment
     this.load = load
     this.faults = faults
     this.random = random
     this.#say = say
+    this.#barFactor = barFactor
   }
 
   get nodes(): readonly ClusterNode[] {
@@ -86,7 +90,7 @@ export class Stage {
     const rounded = Number.isFinite(measured) ? String(Math.round(measured * 10) / 10) : 'never'
     const words = `${title}: ${rounded} ${unit} (at most ${most})`
     this.#say(words)
-    if (!(measured <= most)) this.faults.add('bars', words)
+    if (!(measured <= most * this.#barFactor)) this.faults.add('bars', words)
   }
 
   /** Tells of a measurement that has no bar. */
