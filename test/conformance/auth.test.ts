@@ -71,6 +71,25 @@ describe('re-authentication', () => {
     await expectEnd(client, 0x87)
   })
 
+  test('takes the place of what the permit lets through to each delivery', async () => {
+    const { connect, policy } = await createHarness()
+    const client = await connect({ properties: { authenticationMethod: method }, userName: 't/u' })
+    await client.subscribe('#')
+    const publisher = await connect({ userName: 't/u' })
+    for (const [allowed, got] of [
+      ['b', ['b']],
+      [undefined, ['a', 'b']],
+    ] as const) {
+      const renewed = new TestPermit('t', 'u')
+      if (allowed !== undefined) renewed.mayReceive = ({ name }) => name === allowed
+      policy.renew = () => ({ allowed: true, permit: renewed })
+      client.send({ type: 'auth', reasonCode: 0x19, properties: { authenticationMethod: method } })
+      assert.equal((await client.next('auth')).reasonCode, 0)
+      for (const topicName of ['a', 'b']) await publishFully(publisher, topicName, topicName)
+      assert.deepEqual(await payloads(client), got)
+    }
+  })
+
   test('that fails ends the connection with its reason, in a code that DISCONNECT has [MQTT-4.12.1-2] [MQTT-3.14.2-1]', async () => {
     for (const [given, told] of [
       [0x87, 0x87],

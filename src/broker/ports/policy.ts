@@ -159,7 +159,7 @@ export interface Permit extends PermitHolder {
   /**
    * Asked for each delivery, if present: for subscriptions that are wider than the messages they
    * may bring. A subscriber of whom nothing is to be asked has none, and costs nothing. The
-   * function stays the same for as long as the permit is held.
+   * function stays the same for as long as the permit is held, and is called by itself.
    */
   readonly mayReceive: ((topic: Topic) => boolean) | undefined
   /**

@@ -55,7 +55,7 @@ export class EventInspection {
    * it. `second` counts the seconds from any beginning, by a clock that is never set.
    */
   inspect(kind: PublishedEventKind, devEui: string, event: PublishedEvent, second: number): EventFault | undefined {
-    const looks = kind === this.#lastKind && this.#last !== undefined ? this.#last : this.#looksOf(kind)
+    const looks = kind === this.#lastKind ? (this.#last as Looks) : this.#looksOf(kind)
     looks.left -= 1
     if (looks.left > 0 && second - looks.second < SECONDS_BETWEEN_LOOKS) return undefined
     return this.#look(looks, devEui, event.payload, second)
