@@ -174,7 +174,7 @@ export class Delivery implements SessionDelivery {
       if (subscription.group !== undefined) this.#groupChanged(subscription.group)
     }
     const resend: Inflight[] = []
-    for (const entry of session.inflight.values()) {
+    for (const entry of session.inflightInOrder()) {
       // PUBREL waits for no window [MQTT-3.3.4-10].
       if (entry.awaiting === 'pubrel') session.connection?.sendAcknowledgement('pubrel', entry.packetId)
       else resend.push(entry)
@@ -188,7 +188,7 @@ export class Delivery implements SessionDelivery {
    */
   detach(session: Session): void {
     session.resend = []
-    session.forgetMatching()
+    session.rest()
     // Retained messages of QoS 1 and 2 are still owed when the client comes back [MQTT-4.1.0-1].
     session.retained = session.retained.filter(({ message, subscription }) => message.qos > 0 && subscription.qos > 0)
     for (const subscription of session.subscriptions.values()) {
@@ -211,7 +211,7 @@ export class Delivery implements SessionDelivery {
    */
   giveBack(session: Session, canTake: (group: SharedGroup) => boolean): void {
     const gained = new Set<SharedGroup>()
-    for (const entry of session.inflight.values()) {
+    for (const entry of session.inflightInOrder()) {
       const { qos, group, watcher, message, partition, offset } = entry
       if (qos !== 1 || group === undefined || (watcher === undefined && !canTake(group))) continue
       if (watcher === undefined) group.elsewhere?.giveBack({ message, partition, offset })
@@ -231,7 +231,7 @@ export class Delivery implements SessionDelivery {
 
   /** The Session has ended: its places in the log are given up. */
   forget(session: Session): void {
-    for (const entry of session.inflight.values()) {
+    for (const entry of session.inflightInOrder()) {
       entry.watcher?.abandoned()
       session.takeBack(entry)
     }

@@ -96,8 +96,9 @@ export class SessionView {
 
   /** When the oldest of these was sent, ms since 1970; undefined when there is none. */
   get unacknowledgedSinceMs(): number | undefined {
-    for (const { order } of this.#session.inflight.values()) return Math.floor(order / 1_000)
-    return undefined
+    let oldest = Infinity
+    for (const { order } of this.#session.inflight.values()) oldest = Math.min(oldest, order)
+    return oldest === Infinity ? undefined : Math.floor(oldest / 1_000)
   }
 
   /** How many of these the client takes at once; 0 while it is away. */

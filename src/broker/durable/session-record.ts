@@ -120,7 +120,8 @@ export function encodeSession(session: Session, clock: Clock, tails: readonly nu
       : {}),
     lastPacketId: session.lastPacketId,
     behind: [...behind],
-    inflight: [...session.inflight.values()]
+    inflight: session
+      .inflightInOrder()
       .filter(({ offset }) => offset >= 0)
       .map((entry) => inflightRecord(entry, entry.awaiting)),
     ...willRecord(session, clock),

@@ -267,7 +267,7 @@ export class SessionStore implements SessionKeeper, ReaderChanges {
     const topicFilters = new Set([...session.subscriptions.keys(), ...(session.unsavedSubscriptions ?? [])])
     session.unsavedSubscriptions = undefined
     for (const topicFilter of topicFilters) keys.push(STATE_KEYS.subscription(session.key, topicFilter))
-    for (const packetId of session.received.keys()) keys.push(STATE_KEYS.received(session.key, packetId))
+    for (const { packetId } of session.received.values()) keys.push(STATE_KEYS.received(session.key, packetId))
     for (const { qos, partition, offset } of session.inflight.values()) {
       if (qos === 2 && offset >= 0) keys.push(STATE_KEYS.sent(session.key, partition, offset))
     }

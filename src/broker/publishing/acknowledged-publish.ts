@@ -74,8 +74,8 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
     this.#isAccepted = true
     const { session, window } = this.link
     if (this.#qos === 2) {
-      this.#received = { isOwned: false, connectionEpoch: session.connectionEpoch }
-      session.received.set(this.#packetId, this.#received)
+      this.#received = { packetId: this.#packetId, isOwned: false, connectionEpoch: session.connectionEpoch }
+      session.received.set(this.#received)
     }
     window.accepted()
   }

@@ -193,7 +193,7 @@ async function restoreSent(
       const { partition, offset, packetId, order } = over
       completed.push({ session, reader: group ?? session, partition, offset, packetId, order })
     }
-    if (isNewest) session.inflight.set(entry.packetId, inflightOf(entry, group))
+    if (isNewest) session.inflight.set(inflightOf(entry, group))
   }
 }
 
@@ -227,7 +227,7 @@ async function restoreReceived(
     const known = restored.get(parts.slice(0, 3).join('\0'))
     if (known === undefined) orphans.push({ key, value: undefined })
     // No connection of this process has this epoch.
-    else known.session.received.set(Number(parts[3]), { isOwned: true, connectionEpoch: -1 })
+    else known.session.received.set({ packetId: Number(parts[3]), isOwned: true, connectionEpoch: -1 })
   }
 }
 
@@ -244,14 +244,10 @@ function resumeSession(
     session.restoreOrder(entry.order)
     // QoS 2 messages have records of their own, which count.
     if (entry.qos === 1 && !session.inflight.has(entry.packetId)) {
-      session.inflight.set(entry.packetId, inflightOf(entry, group))
+      session.inflight.set(inflightOf(entry, group))
       places.add(key)
     }
   }
-  // The messages are sent again in the order in which they were sent first [MQTT-4.6.0-1].
-  const inOrder = [...session.inflight.values()].toSorted((a, b) => a.order - b.order)
-  session.inflight.clear()
-  for (const entry of inOrder) session.inflight.set(entry.packetId, entry)
   session.restorePacketIds(record.lastPacketId)
   const cursors = new Map(record.behind)
   const wasLive = record.restingSinceMs === undefined

@@ -31,7 +31,7 @@ export function entriesOf(session: Session, clock: Clock, completed: readonly Co
     const entry = { ...COMPLETED, packetId, partition, offset, order } as const
     entries.push({ key: STATE_KEYS.sent(key, partition, offset), value: encodeInflight(entry, 'pubrel') })
   }
-  for (const packetId of session.received.keys()) {
+  for (const { packetId } of session.received.values()) {
     entries.push({ key: STATE_KEYS.received(key, packetId), value: NOTHING })
   }
   return entries

@@ -327,7 +327,7 @@ export class SessionMoves {
     const { clock } = this.#options
     const until = clock.steady() + LEAVE_MS
     const isPending = (): boolean =>
-      (session.lastWindow?.pending ?? 0) > 0 || [...session.received.values()].some(({ isOwned }) => !isOwned)
+      (session.lastWindow?.pending ?? 0) > 0 || session.received.values().some(({ isOwned }) => !isOwned)
     while (isPending()) {
       if (clock.steady() >= until) throw new Error('messages of the client are on their way to the log')
       await this.#wait(LOOK_MS)

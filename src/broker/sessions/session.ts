@@ -13,6 +13,7 @@ import type { Branches } from '../ports/policy.ts'
 import { isWithin, wasWithin } from './own-branches.ts'
 import type { TenantMemory } from '../memory/tenant-memory.ts'
 import type { Message } from '../ports/message.ts'
+import { PacketIdTable } from './packet-id-table.ts'
 import type { PendingWill } from './pending-will.ts'
 import type { Outlet, Reader, ReaderChanges } from './reader.ts'
 import type { ReceiveWindow } from './receive-window.ts'
@@ -87,6 +88,7 @@ export interface Inflight extends Owed {
 
 /** A QoS 2 message that the client has published and not released yet. */
 export interface ReceivedPublish {
+  readonly packetId: number
   /** False until the engine owns the message: only then PUBREC is sent. */
   isOwned: boolean
   /** The `connectionEpoch` of the connection that the PUBLISH came on last. */
@@ -139,14 +141,14 @@ export class Session implements Reader, Deadline {
   expirySeconds = 0
   readonly subscriptions = new Map<string, Subscription>()
   readonly groups = new Set<SharedGroup>()
-  /** Messages that were sent and not acknowledged, in the order of sending [MQTT-4.6.0-1]. */
-  readonly inflight = new Map<number, Inflight>()
+  /** Messages that were sent and not acknowledged. */
+  readonly inflight = new PacketIdTable<Inflight>()
   /** Bytes of the messages in flight. */
   inflightBytes = 0
   /** The window of the last connection that has ended: some of its messages may be under way. */
   lastWindow: ReceiveWindow | undefined = undefined
   /** QoS 2 messages not yet released by the client, by Packet Identifier [MQTT-4.3.3-10]. */
-  readonly received = new Map<number, ReceivedPublish>()
+  readonly received = new PacketIdTable<ReceivedPublish>()
   /** Grows by one with each connection of the Session: it tells one of them from another. */
   connectionEpoch = 0
   /**
@@ -256,13 +258,21 @@ export class Session implements Reader, Deadline {
    */
   #beginRound(): void {
     this.#lastPacketId = 0
-    this.#oldPacketIds = [...this.inflight.keys()].toSorted((a, b) => a - b)
+    this.#oldPacketIds = this.inflight
+      .values()
+      .map(({ packetId }) => packetId)
+      .sort((a, b) => a - b)
     this.#oldPosition = 0
+  }
+
+  /** The messages in flight, in the order in which they were sent first [MQTT-4.6.0-1]. */
+  inflightInOrder(): Inflight[] {
+    return this.inflight.values().sort((a, b) => a.order - b.order)
   }
 
   /** A message is in flight from here on. */
   send(entry: Inflight): void {
-    this.inflight.set(entry.packetId, entry)
+    this.inflight.set(entry)
     this.inflightBytes += entry.bytes
     this.memory.inflightBytes += entry.bytes
   }
@@ -350,9 +360,11 @@ export class Session implements Reader, Deadline {
     return found
   }
 
-  /** The Session rests: nobody asks for its matching subscriptions. */
-  forgetMatching(): void {
+  /** The Session has lost its connection: it gives up memory that only a connection needs. */
+  rest(): void {
     this.#merged = undefined
+    this.inflight.shrink()
+    this.received.shrink()
   }
 
   // The members of `Reader`.
