@@ -7,6 +7,7 @@ import { SurvivingEngine } from '../../../test/support/surviving-engine.ts'
 import { Topic } from '../../mqtt/topic.ts'
 import { SubscriptionIndex } from './subscription-index.ts'
 import type { Session, Subscription } from './session.ts'
+import type { SharedGroup } from './shared-group.ts'
 
 const KEPT = { cleanStart: false, properties: { sessionExpiryIntervalSeconds: 3600 } } as const
 const FILTERS = ['a/+/a level that is long', '$share/name/a/+/a level that is long']
@@ -73,10 +74,34 @@ test('a topic keeps no reader once the index has forgotten its route', () => {
   const index = new SubscriptionIndex(4)
   index.addSession('a/b', { connection: {} } as Session, { qos: 0 } as Subscription)
   const topic = new Topic('a/b')
-  const keepsRoute = (): boolean => JSON.stringify(topic.readers).includes('targets')
+  const keepsRoute = (): boolean => (topic.readers as { readonly route: unknown }).route !== undefined
   assert.equal(index.route(topic).targets.length, 1)
   assert.ok(keepsRoute())
   for (let number = 0; number < 262_144; number += 1) index.route(new Topic(`flood/${number}`))
   assert.ok(!keepsRoute())
   assert.equal(index.route(topic).targets.length, 1)
+})
+
+test('topics of a branch share a route where they have the same readers in the same way', () => {
+  const index = new SubscriptionIndex(4)
+  const subscription = { qos: 0, subscriptionIdentifiers: undefined } as Subscription
+  const [first, second] = [{ connection: {} } as Session, { connection: {} } as Session]
+  index.addSession('a/b/+', first, subscription)
+  index.addSession('a/b/loud', second, subscription)
+  index.addSession('a/b/named', first, { ...subscription, subscriptionIdentifiers: [7] })
+  index.addSession('a/b/sure', first, { ...subscription, qos: 1 })
+  index.addGroup({ tenant: 'tenant', topicFilter: 'a/b/shared' } as SharedGroup)
+  const route = index.route(new Topic('a/b/one'))
+  assert.equal(index.route(new Topic('a/b/two')), route)
+  const others = ['a/b/loud', 'a/b/named', 'a/b/sure', 'a/b/shared', 'a/b', 'b/b/one']
+  const all = others.map((name) => index.route(new Topic(name)))
+  assert.equal(new Set([route, ...all]).size, others.length + 1)
+  index.removeSession('a/b/+', first)
+  index.addSession('a/b/+', second, subscription)
+  const later = index.route(new Topic('a/b/one'))
+  assert.deepEqual(
+    later.targets.map(({ session }) => session === second),
+    [true],
+  )
+  assert.equal(index.route(new Topic('a/b/two')), later)
 })

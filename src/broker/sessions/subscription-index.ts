@@ -34,15 +34,19 @@ export interface Target {
   readonly readsLog: boolean
 }
 
-/** The readers that a Topic Name goes to at present. */
-export interface Route {
-  /** The log partition of the Topic Name. */
-  readonly partition: number
+/** The readers that a Topic Name goes to. */
+interface Readers {
   /** Sessions that are connected. */
   readonly targets: readonly Target[]
   readonly groups: readonly SharedGroup[]
   /** True when a Session that is away has a matching subscription: it will read the log. */
   readonly asleep: boolean
+}
+
+/** The readers at present. Topic Names of a branch that have the same readers share the route. */
+export interface Route extends Readers {
+  /** The log partition of the Topic Names. */
+  readonly partition: number
   readonly branch: Branch
   readonly branchGeneration: number
   readonly generation: number
@@ -66,15 +70,44 @@ class RoutePlace {
   }
 }
 
+const NONE: readonly never[] = []
+/** The routes of a branch that its next Topic Names are compared with. */
+const COMPARED_ROUTES = 4
+
 /**
  * The log partition and the subscriptions that all Topic Names with the same first two levels
  * share.
  */
-interface Branch {
+class Branch {
   readonly partition: number
   /** Grows with each change of a subscription below these two levels. */
-  generation: number
-  subscriptions: number
+  generation = 0
+  subscriptions = 0
+  /** The routes that were found last. The devices of an application mostly have the same readers. */
+  #found: readonly Route[] = NONE
+
+  constructor(partition: number) {
+    this.partition = partition
+  }
+
+  /** The readers of a Topic Name may be others from here on. */
+  changed(): void {
+    this.generation += 1
+    this.forgetFound()
+  }
+
+  forgetFound(): void {
+    this.#found = NONE
+  }
+
+  /** A route with these readers that was found for another Topic Name. */
+  find(readers: Readers, generation: number): Route | undefined {
+    return this.#found.find((route) => route.generation === generation && areSameReaders(route, readers))
+  }
+
+  remember(route: Route): void {
+    this.#found = [route, ...this.#found.slice(0, COMPARED_ROUTES - 1)]
+  }
 }
 
 /**
@@ -188,7 +221,6 @@ export class SubscriptionIndex {
     const route = this.#findRoute(name)
     const isFull = this.#routes.size >= MAXIMUM_ROUTES / 2 || this.#routedReaders >= MAXIMUM_ROUTED_READERS / 2
     if (isFull) this.#forgetOlderRoutes()
-    this.#routedReaders += route.targets.length + route.groups.length
     const place = known ?? new RoutePlace(this.#owner, route, this.#half)
     place.route = route
     place.half = this.#half
@@ -208,6 +240,7 @@ export class SubscriptionIndex {
     const inUse = new Set<Branch>()
     for (const { route } of this.#olderRoutes.values()) if (route !== undefined) inUse.add(route.branch)
     for (const [prefix, branch] of this.#branches) {
+      branch.forgetFound()
       if (branch.subscriptions === 0 && !inUse.has(branch)) this.#branches.delete(prefix)
     }
   }
@@ -235,22 +268,31 @@ export class SubscriptionIndex {
     this.#own?.readersOf(prefix)?.visit(levels, take)
     const targets: Target[] = []
     for (const [session, subscriptions] of matched) targets.push(mergeSubscriptions(session, subscriptions))
-    const branch = this.#branch(prefix)
-    return {
+    return this.#sharedRoute(this.#branch(prefix), { targets, groups, asleep })
+  }
+
+  /** The route with these readers that another Topic Name of the branch has, or else a new one. */
+  #sharedRoute(branch: Branch, readers: Readers): Route {
+    const same = branch.find(readers, this.#generation)
+    if (same !== undefined) return same
+    const route = {
       partition: branch.partition,
-      targets,
-      groups,
-      asleep,
+      targets: readers.targets,
+      groups: readers.groups,
+      asleep: readers.asleep,
       branch,
       branchGeneration: branch.generation,
       generation: this.#generation,
     }
+    branch.remember(route)
+    this.#routedReaders += route.targets.length + route.groups.length
+    return route
   }
 
   #branch(prefix: string): Branch {
     let branch = this.#branches.get(prefix)
     if (branch === undefined) {
-      branch = { partition: partitionOf(prefix, this.#partitions), generation: 0, subscriptions: 0 }
+      branch = new Branch(partitionOf(prefix, this.#partitions))
       this.#branches.set(prefix, branch)
     }
     return branch
@@ -269,14 +311,13 @@ export class SubscriptionIndex {
       return
     }
     const branch = this.#branch(prefix)
-    branch.generation += 1
+    branch.changed()
     branch.subscriptions += count
   }
 
   /** A branch that is not known has no routes. */
   #branchChanged(prefix: string): void {
-    const branch = this.#branches.get(prefix)
-    if (branch !== undefined) branch.generation += 1
+    this.#branches.get(prefix)?.changed()
   }
 
   #trieOf(tenant: string, topicFilter: string): TopicTrie {
@@ -306,6 +347,31 @@ export function mergeSubscriptions(session: Session, subscriptions: readonly Sub
     readsLog,
     subscriptionIdentifiers: identifiers.length > 0 ? identifiers : undefined,
   }
+}
+
+function areSameReaders(one: Readers, other: Readers): boolean {
+  return (
+    one.asleep === other.asleep &&
+    one.targets.length === other.targets.length &&
+    one.groups.length === other.groups.length &&
+    one.groups.every((group, index) => group === other.groups[index]) &&
+    one.targets.every((target, index) => isSameTarget(target, other.targets[index] as Target))
+  )
+}
+
+function isSameTarget(one: Target, other: Target): boolean {
+  return (
+    one.session === other.session &&
+    one.qos === other.qos &&
+    one.retainAsPublished === other.retainAsPublished &&
+    one.noLocal === other.noLocal &&
+    one.readsLog === other.readsLog &&
+    areSame(one.subscriptionIdentifiers, other.subscriptionIdentifiers)
+  )
+}
+
+function areSame(one: readonly number[] = [], other: readonly number[] = []): boolean {
+  return one.length === other.length && one.every((identifier, index) => identifier === other[index])
 }
 
 /**

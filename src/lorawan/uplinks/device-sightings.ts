@@ -53,22 +53,29 @@ const MAXIMUM_ROWS_OF_A_WRITE = 10_000
 const MAXIMUM_DEVICES = 200_000
 
 /** A device that was heard of within the last minute. */
-export interface HeardDevice {
+export class HeardDevice {
   /** The one that heard it. */
   readonly keeper: DeviceSightings
   readonly devEui: string
-  /** The sighting that is not written yet. */
+  /** When the device was last heard of, ms since 1970. */
+  heardAtMs: number
+  /** The sighting that is not written yet. `heardAtMs` is newer than its time. */
   waiting: WaitingSighting | undefined
-  /** When the device was last heard of, as the last write has it; 0 before the first write. */
-  writtenAtMs: number
   /**
    * The write after which the device rests; undefined while the device waits for the next write.
    */
-  restsAfter: Write | undefined
+  restsAfter: Write | undefined = undefined
   /** Uplinks since the last one that was read. */
-  uplinks: number
+  uplinks = 0
   /** True once the keeper has forgotten it: topics that hold it must ask again. */
-  isForgotten: boolean
+  isForgotten = false
+
+  constructor(keeper: DeviceSightings, devEui: string, waiting: WaitingSighting) {
+    this.keeper = keeper
+    this.devEui = devEui
+    this.heardAtMs = waiting.lastSeenAtMs
+    this.waiting = waiting
+  }
 }
 
 type WaitingSighting = { -readonly [Member in keyof DeviceSighting]: DeviceSighting[Member] }
@@ -116,7 +123,9 @@ export class DeviceSightings implements PublishObserver {
     const receivedAtMs = ownedAtMs === 0 ? this.#clock.now() : ownedAtMs
     const device = this.#deviceOf(known, devEui)
     if (eventKind === 'up' && device?.waiting !== undefined) {
-      device.waiting.lastSeenAtMs = receivedAtMs
+      // Numbers alone: an object of long standing that is given another object costs the next
+      // garbage collection a look at it.
+      device.heardAtMs = receivedAtMs
       device.uplinks += 1
       return
     }
@@ -126,9 +135,10 @@ export class DeviceSightings implements PublishObserver {
     if (device !== undefined) this.#passUplinks(device)
     const state = { ...told, ...this.#learner.learn(devEui, eventKind, payload, told) }
     if (device === undefined) {
-      this.#heardFirst(devEui, state)
+      this.#heardFirst(known, devEui, state)
       return
     }
+    device.heardAtMs = state.lastSeenAtMs
     if (device.waiting === undefined) device.waiting = { devEui, ...state }
     else Object.assign(device.waiting, state)
     if (eventKind === 'up' || device.restsAfter === undefined) return
@@ -142,8 +152,7 @@ export class DeviceSightings implements PublishObserver {
    * known.
    */
   heardAtMs(devEui: string): number | undefined {
-    const device = this.#devices.get(devEui)
-    return device && (device.waiting?.lastSeenAtMs ?? device.writtenAtMs)
+    return this.#devices.get(devEui)?.heardAtMs
   }
 
   /** The device of the topic, if it was heard of within the last minute. */
@@ -164,22 +173,14 @@ export class DeviceSightings implements PublishObserver {
     device.uplinks = 0
   }
 
-  #heardFirst(devEui: string, state: DeviceState & LearnedOfEvent): void {
+  #heardFirst(known: KnownTopic, devEui: string, state: DeviceState & LearnedOfEvent): void {
     if (this.#devices.size >= MAXIMUM_DEVICES) {
       this.#passedOver += 1
       return
     }
-    const waiting = { devEui, ...state }
-    const device = {
-      keeper: this,
-      devEui,
-      waiting,
-      writtenAtMs: 0,
-      restsAfter: undefined,
-      uplinks: 0,
-      isForgotten: false,
-    }
+    const device = new HeardDevice(this, devEui, { devEui, ...state })
     this.#devices.set(devEui, device)
+    known.heard = device
     this.#due.push(device)
     if (this.#devices.size >= MAXIMUM_DEVICES) void this.flush()
   }
@@ -247,9 +248,9 @@ export class DeviceSightings implements PublishObserver {
     const write = { atMs: nowMs, devices: due }
     this.#writes.push(write)
     return due.map((device) => {
-      const sighting = device.waiting as DeviceSighting
+      const sighting = device.waiting as WaitingSighting
+      sighting.lastSeenAtMs = device.heardAtMs
       device.waiting = undefined
-      device.writtenAtMs = sighting.lastSeenAtMs
       device.restsAfter = write
       return sighting
     })
