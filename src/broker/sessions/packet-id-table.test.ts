@@ -48,5 +48,5 @@ test('the list of messages stays as it is while messages go', () => {
     given.push(message.packetId)
     table.delete(message.packetId)
   }
-  assert.deepEqual(given.toSorted(), [21, 5, 6])
+  assert.deepEqual(new Set(given), new Set([5, 6, 21]))
 })

@@ -261,13 +261,13 @@ export class Session implements Reader, Deadline {
     this.#oldPacketIds = this.inflight
       .values()
       .map(({ packetId }) => packetId)
-      .sort((a, b) => a - b)
+      .toSorted((a, b) => a - b)
     this.#oldPosition = 0
   }
 
   /** The messages in flight, in the order in which they were sent first [MQTT-4.6.0-1]. */
   inflightInOrder(): Inflight[] {
-    return this.inflight.values().sort((a, b) => a.order - b.order)
+    return this.inflight.values().toSorted((a, b) => a.order - b.order)
   }
 
   /** A message is in flight from here on. */
