@@ -323,7 +323,7 @@ export class EmbeddedEngine implements Engine {
     const directory = logDirectoryOf(root)
     const files = new SegmentFiles(disk, directory)
     const maximumBytes = indexBytes ?? 64 * MIB
-    const indexes = new SegmentIndexes({ disk, directory, files, logger, accounts, maximumBytes })
+    const indexes = new SegmentIndexes({ disk, directory, files, logger, accounts, clock: this.#clock, maximumBytes })
     const cache = new BlockCache(cacheBytes ?? 32 * MIB)
     const decoded = new DecodedMessages(this.partitions, decodedBytes ?? 16 * MIB)
     const source = new RecordSource(tailMemory, cache)

@@ -136,9 +136,10 @@ test('an index whose entries by device are damaged, or that has none, costs no m
     (content: Buffer) => content.subarray(0, content.length - 400),
   ]) {
     const { engine, disk } = await filled({ segmentBytes: 20_000, tailBytes: 1, indexBytes: 0 })
-    for (const path of disk.paths()) {
-      if (path.endsWith('.index')) disk.replace(path, spoil(Buffer.from(disk.content(path))))
-    }
+    // The index of the last complete segment may still be on its way to the disk.
+    const written = disk.paths().filter((path) => path.endsWith('.index') && disk.content(path).length > 400)
+    assert.ok(written.length > 2)
+    for (const path of written) disk.replace(path, spoil(Buffer.from(disk.content(path))))
     const query = { partition: 0, topicPrefix: 'a/b/c/99/', direction: 'oldest first' } as const
     const expected = Array.from({ length: TOTAL / 100 }, (_, number) => String(100 * number + 99))
     assert.deepEqual(texts(await scanAll(engine, query, 1_000)), expected)

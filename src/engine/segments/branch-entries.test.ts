@@ -32,7 +32,7 @@ function indexOf(entries: readonly Entry[]): SegmentIndex {
 async function fileOf(index: SegmentIndex) {
   const disk = new SimulatedDisk()
   const file = await disk.create('/index')
-  await file.write([BEFORE, encodeBranches(index)], 0)
+  await file.write([BEFORE, ...(await encodeBranches(index, async () => {}))], 0)
   return file
 }
 

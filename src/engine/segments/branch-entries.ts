@@ -34,33 +34,35 @@ export interface BranchEntry {
   readonly account: number
 }
 
-/** The part of an index's file, from the entries of the index. */
-export function encodeBranches(index: SegmentIndex): Buffer {
+/**
+ * The part of an index's file, from the entries of a complete index, one piece behind the other. A
+ * segment has some 100,000 entries: `turn` lets the event loop turn between parts of the work.
+ */
+export async function encodeBranches(index: SegmentIndex, turn: () => Promise<void>): Promise<readonly Buffer[]> {
   const present = [...index.partitions.entries()].flatMap(([partition, entries]) =>
-    entries === undefined ? [] : [{ partition, entries, groups: groupsOf(entries) }],
+    entries === undefined ? [] : [{ partition, entries }],
   )
-  const tableEnd = HEAD_BYTES + PLACE_BYTES * present.length
-  const size = present.reduce(
-    (sum, { groups }) => sum + BRANCH_BYTES * groups.ends.length + ENTRY_BYTES * groups.order.length,
-    tableEnd,
-  )
-  const bytes = Buffer.alloc(size)
-  bytes.writeUInt32LE(present.length, 4)
-  bytes.writeDoubleLE(index.createdAtMs, 8)
-  let at = tableEnd
-  for (const [number, { partition, entries, groups }] of present.entries()) {
+  const table = Buffer.alloc(HEAD_BYTES + PLACE_BYTES * present.length)
+  table.writeUInt32LE(present.length, 4)
+  table.writeDoubleLE(index.createdAtMs, 8)
+  const pieces = [table]
+  let at = table.length
+  for (const [number, { partition, entries }] of present.entries()) {
+    const groups = await groupsOf(entries, turn)
     const place = HEAD_BYTES + PLACE_BYTES * number
-    const entriesAt = at + BRANCH_BYTES * groups.ends.length
-    bytes.writeUInt32LE(partition, place)
-    bytes.writeUInt32LE(groups.ends.length, place + 4)
-    bytes.writeDoubleLE(at, place + 8)
-    bytes.writeDoubleLE(entries.base, place + 16)
-    writeGroups(bytes, at, entriesAt, entries, groups)
-    bytes.writeUInt32LE(crc32(bytes.subarray(at, entriesAt)), place + 24)
-    at = entriesAt + ENTRY_BYTES * groups.order.length
+    const branchesBytes = BRANCH_BYTES * groups.ends.length
+    const bytes = Buffer.allocUnsafeSlow(branchesBytes + ENTRY_BYTES * groups.order.length)
+    await writeGroups(bytes, entries, groups, turn)
+    table.writeUInt32LE(partition, place)
+    table.writeUInt32LE(groups.ends.length, place + 4)
+    table.writeDoubleLE(at, place + 8)
+    table.writeDoubleLE(entries.base, place + 16)
+    table.writeUInt32LE(crc32(bytes.subarray(0, branchesBytes)), place + 24)
+    pieces.push(bytes)
+    at += bytes.length
   }
-  bytes.writeUInt32LE(crc32(bytes.subarray(4, tableEnd)), 0)
-  return bytes
+  table.writeUInt32LE(crc32(table.subarray(4)), 0)
+  return pieces
 }
 
 /** The places of the partitions in the part of an index's file, which never change. */
@@ -157,9 +159,9 @@ interface Groups {
   readonly ends: readonly number[]
 }
 
-function groupsOf(entries: PartitionIndex): Groups {
+async function groupsOf(entries: PartitionIndex, turn: () => Promise<void>): Promise<Groups> {
   const { branches } = entries
-  const order = orderByBranch(entries)
+  const order = await orderByBranch(entries, turn)
   const ends: number[] = []
   for (let at = 1; at <= order.length; at += 1) {
     if (at === order.length || branches[order[at] as number] !== branches[order[at - 1] as number]) ends.push(at)
@@ -170,8 +172,11 @@ function groupsOf(entries: PartitionIndex): Groups {
 const DIGIT_BITS = 11
 const DIGITS = 2 ** DIGIT_BITS
 
-/** A radix sort with three digits: the segment's end must not hold up the event loop for long. */
-function orderByBranch({ length, positions, branches }: PartitionIndex): Uint32Array {
+/** A radix sort with three digits, each of which takes 2 ms at most. */
+async function orderByBranch(
+  { length, positions, branches }: PartitionIndex,
+  turn: () => Promise<void>,
+): Promise<Uint32Array> {
   let order = new Uint32Array(length)
   let readable = 0
   for (let at = 0; at < length; at += 1) {
@@ -183,6 +188,7 @@ function orderByBranch({ length, positions, branches }: PartitionIndex): Uint32A
   let sorted = new Uint32Array(readable)
   const starts = new Uint32Array(DIGITS + 1)
   for (let shift = 0; shift < 32; shift += DIGIT_BITS) {
+    await turn()
     sortByDigit(order, sorted, branches, shift, starts)
     ;[order, sorted] = [sorted, order]
   }
@@ -214,18 +220,27 @@ function sortByDigit(
   }
 }
 
-function writeGroups(
+/** Entries that are written between two turns of the event loop: a ms of work. */
+const ENTRIES_OF_A_TURN = 4_096
+
+/** Writes the branches of the groups, and behind them their entries, into memory of their own. */
+async function writeGroups(
   bytes: Buffer,
-  branchesAt: number,
-  entriesAt: number,
   entries: PartitionIndex,
   groups: Groups,
-): void {
+  turn: () => Promise<void>,
+): Promise<void> {
   const { positions, times, branches, accounts, offsets } = entries
-  // A segment has some 100,000 entries, and its end must not hold up the event loop for long.
+  const entriesAt = BRANCH_BYTES * groups.ends.length
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset + entriesAt, groups.order.length * (ENTRY_BYTES / 4))
   let from = 0
-  for (const [number, end] of groups.ends.entries()) {
+  let turnAt = 0
+  for (let number = 0; number < groups.ends.length; number += 1) {
+    const end = groups.ends[number] as number
+    if (end > turnAt) {
+      turnAt = end + ENTRIES_OF_A_TURN
+      await turn()
+    }
     const first = entriesAt + ENTRY_BYTES * from
     const last = entriesAt + ENTRY_BYTES * end
     let word = (first - entriesAt) / 4
@@ -237,7 +252,7 @@ function writeGroups(
       words[word + 3] = accounts[entry] as number
       word += 4
     }
-    const head = branchesAt + BRANCH_BYTES * number
+    const head = BRANCH_BYTES * number
     bytes.writeUInt32LE(branches[groups.order[from] as number] as number, head)
     bytes.writeUInt32LE(end, head + 4)
     bytes.writeUInt32LE(crc32(bytes.subarray(first, last)), head + 8)

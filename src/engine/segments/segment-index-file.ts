@@ -63,8 +63,20 @@ export interface StoredIndex {
   readonly hasShares: boolean
 }
 
-/** The bytes of an index's file, one piece behind the other. */
-export function encodeIndex(index: SegmentIndex, { number, length, generation }: IndexOf): readonly Buffer[] {
+/**
+ * The bytes of the file of a complete index, one piece behind the other. `turn` lets the event loop
+ * turn between parts of the work.
+ */
+export async function encodeIndex(
+  index: SegmentIndex,
+  segment: IndexOf,
+  turn: () => Promise<void>,
+): Promise<readonly Buffer[]> {
+  const columns = encodeColumns(index, segment)
+  return [columns, ...(await encodeBranches(index, turn))]
+}
+
+function encodeColumns(index: SegmentIndex, { number, length, generation }: IndexOf): Buffer {
   const present = [...index.partitions.entries()].flatMap(([partition, entries]) =>
     entries === undefined ? [] : [{ partition, entries }],
   )
@@ -102,7 +114,7 @@ export function encodeIndex(index: SegmentIndex, { number, length, generation }:
     at += whole(2 * removedOf.length)
   }
   bytes.writeUInt32LE(crc32(bytes.subarray(CRC_FROM)), 12)
-  return [bytes, encodeBranches(index)]
+  return bytes
 }
 
 /**

@@ -2,6 +2,7 @@
  * The indexes of sealed segments. An index is read from its file when needed; if that fails, it is
  * made again from the segment. Their memory is bounded.
  */
+import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { codeOf } from '../ports/disk.ts'
 import type { Disk, DiskFile } from '../ports/disk.ts'
@@ -36,6 +37,7 @@ export interface SegmentIndexesOptions {
   readonly files: SegmentFiles
   readonly logger: Logger
   readonly accounts: Accounts
+  readonly clock: Pick<Clock, 'afterTurn'>
   /**
    * Memory of the indexes of sealed segments; beyond it, the indexes used longest ago are dropped.
    */
@@ -142,17 +144,20 @@ export class SegmentIndexes {
    * time later, but no data.
    */
   async save(segment: Segment): Promise<void> {
-    const { disk, directory, logger } = this.#options
+    const { disk, directory, logger, clock } = this.#options
     const { index } = segment
     if (index === undefined || segment.isGone) return
     this.#places.delete(segment)
     this.#keep(segment, index)
     const path = `${directory}/${indexName(segment.number)}`
+    const turn = (): Promise<void> => new Promise((resolve) => clock.afterTurn(resolve))
     try {
+      const pieces = await encodeIndex(index, segment, turn)
+      if (segment.isGone) return
       await disk.remove(path)
       const file = await disk.create(path)
       try {
-        await file.write(encodeIndex(index, segment), 0)
+        await file.write(pieces, 0)
       } finally {
         await file.close()
       }
