@@ -83,7 +83,7 @@ class Branch {
   /** Grows with each change of a subscription below these two levels. */
   generation = 0
   subscriptions = 0
-  /** The routes that were found last. The devices of an application mostly have the same readers. */
+  /** The routes found last. The devices of an application mostly have the same readers. */
   #found: readonly Route[] = NONE
 
   constructor(partition: number) {
