@@ -211,8 +211,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   readJsonStrictly(app)
   refuseWithoutHost(app)
   refuseWhileClosing(app)
-  const documentation = await openDocumentation(options.documentationDirectory)
-  answerErrors(app, [documentation, await filesOf(options)])
+  const documentation = openDocumentation(options.documentationDirectory)
+  answerErrors(app, [documentation, filesOf(options)])
   logRequests(app, options.metrics)
   addSecurityHeaders(app, options.settings)
   const gate = new RequestGate(createPayerOf(options.registry), options.shares)
@@ -228,7 +228,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   return app
 }
 
-function filesOf({ consoleDirectory }: HttpServerOptions): Promise<ConsoleFiles> | undefined {
+function filesOf({ consoleDirectory }: HttpServerOptions): ConsoleFiles | undefined {
   return consoleDirectory === undefined ? undefined : openConsoleFiles(consoleDirectory)
 }
 

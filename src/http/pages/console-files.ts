@@ -30,8 +30,8 @@ const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><title>F
 again. Everything else works: the <a href="/docs">documentation</a> and the <a href="/api/docs">API reference</a> are here.</p></html>`
 
 /** The console that was built into a folder. Where there is none, a page says so. */
-export async function openConsoleFiles(directory: string): Promise<ConsoleFiles> {
-  const files = await readStaticFiles(directory)
+export function openConsoleFiles(directory: string): ConsoleFiles {
+  const files = readStaticFiles(directory)
   const page = files.get('/index.html')?.plain.toString('utf8')
   return {
     answer(request, reply) {

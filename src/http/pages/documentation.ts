@@ -55,8 +55,8 @@ const BARE_FRAME = `<!doctype html><html lang="en"><head><meta charset="utf-8"><
  * The documentation that was built into a folder. Where there is none, a page says so, and frames
  * are bare.
  */
-export async function openDocumentation(directory: string | undefined): Promise<Documentation> {
-  const files = directory === undefined ? new Map<string, StaticFile>() : await readStaticFiles(directory)
+export function openDocumentation(directory: string | undefined): Documentation {
+  const files = directory === undefined ? new Map<string, StaticFile>() : readStaticFiles(directory)
   const frame = files.get('/frame.html')?.plain.toString('utf8') ?? BARE_FRAME
   const unknown = files.get('/unknown.html') ?? staticFile('.html', NOT_BUILT)
   return {
