@@ -76,7 +76,7 @@ export function handlePubrel(
   }
   const complete = (): void => {
     if (session.received.get(packetId) === known) {
-      session.received.delete(packetId)
+      session.release(packetId)
       const { connection: asking } = session
       if (asking !== undefined && known.connectionEpoch === session.connectionEpoch) asking.window.answered()
     }

@@ -75,7 +75,7 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
     const { session, window } = this.link
     if (this.#qos === 2) {
       this.#received = { packetId: this.#packetId, isOwned: false, connectionEpoch: session.connectionEpoch }
-      session.received.set(this.#received)
+      session.receive(this.#received)
     }
     window.accepted()
   }
@@ -193,9 +193,9 @@ export class AcknowledgedPublish extends ConnectionPublishes implements MessageO
   }
 
   #forget(): void {
-    const { received } = this.link.session
-    if (this.#received !== undefined && received.get(this.#packetId) === this.#received) {
-      received.delete(this.#packetId)
+    const { session } = this.link
+    if (this.#received !== undefined && session.received.get(this.#packetId) === this.#received) {
+      session.release(this.#packetId)
     }
   }
 

@@ -193,7 +193,7 @@ async function restoreSent(
       const { partition, offset, packetId, order } = over
       completed.push({ session, reader: group ?? session, partition, offset, packetId, order })
     }
-    if (isNewest) session.inflight.set(inflightOf(entry, group))
+    if (isNewest) session.send(inflightOf(entry, group))
   }
 }
 
@@ -227,7 +227,7 @@ async function restoreReceived(
     const known = restored.get(parts.slice(0, 3).join('\0'))
     if (known === undefined) orphans.push({ key, value: undefined })
     // No connection of this process has this epoch.
-    else known.session.received.set({ packetId: Number(parts[3]), isOwned: true, connectionEpoch: -1 })
+    else known.session.receive({ packetId: Number(parts[3]), isOwned: true, connectionEpoch: -1 })
   }
 }
 
@@ -244,7 +244,7 @@ function resumeSession(
     session.restoreOrder(entry.order)
     // QoS 2 messages have records of their own, which count.
     if (entry.qos === 1 && !session.inflight.has(entry.packetId)) {
-      session.inflight.set(inflightOf(entry, group))
+      session.send(inflightOf(entry, group))
       places.add(key)
     }
   }

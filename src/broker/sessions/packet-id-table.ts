@@ -12,6 +12,12 @@ interface WithPacketId {
   readonly packetId: number
 }
 
+/** The table for code that only looks. */
+export type ReadonlyPacketIdTable<Message extends WithPacketId> = Pick<
+  PacketIdTable<Message>,
+  'size' | 'get' | 'has' | 'values'
+>
+
 const FIRST_SLOTS = 16
 /** Nobody writes to it: a table gets slots of its own with its first message. */
 const NO_SLOTS: undefined[] = []
@@ -66,11 +72,6 @@ export class PacketIdTable<Message extends WithPacketId> {
   /** All messages, in no certain order. The list stays as it is when messages come and go. */
   values(): Message[] {
     return [...this.#slots.filter((message) => message !== undefined), ...(this.#others?.values() ?? [])]
-  }
-
-  /** Gives the memory of an empty table back. */
-  shrink(): void {
-    if (this.#size === 0) this.#slots = NO_SLOTS
   }
 
   #slotOf(packetId: number): number {

@@ -13,7 +13,7 @@ test('Packet Identifiers go round from 1 to 65,535 past the ones in flight, howe
     for (let index = 0; index < count; index += 1) {
       const packetId = session.nextPacketId()
       given.push(packetId)
-      if (round === 0 && held.has(packetId)) session.inflight.set({ packetId } as Inflight)
+      if (round === 0 && held.has(packetId)) session.send({ packetId, bytes: 0 } as Inflight)
     }
     const expected = Array.from({ length: 65_535 }, (_, index) => index + 1).filter(
       (id) => round === 0 || !held.has(id),

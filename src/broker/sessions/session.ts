@@ -14,6 +14,7 @@ import { isWithin, wasWithin } from './own-branches.ts'
 import type { TenantMemory } from '../memory/tenant-memory.ts'
 import type { Message } from '../ports/message.ts'
 import { PacketIdTable } from './packet-id-table.ts'
+import type { ReadonlyPacketIdTable } from './packet-id-table.ts'
 import type { PendingWill } from './pending-will.ts'
 import type { Outlet, Reader, ReaderChanges } from './reader.ts'
 import type { ReceiveWindow } from './receive-window.ts'
@@ -128,6 +129,9 @@ const OF_MESSAGE_BYTES = 64
 
 /** Shared, because an array of its own would take 64 bytes of each Session. */
 const NONE: readonly never[] = []
+/** The tables of Sessions that have none of their own. Nobody adds to them. */
+const NOTHING_IN_FLIGHT = new PacketIdTable<Inflight>()
+const NOTHING_RECEIVED = new PacketIdTable<ReceivedPublish>()
 /** Nobody adds to it: `takeResend` and the setter alone touch the list. */
 const NOTHING_TO_RESEND: Inflight[] = []
 
@@ -141,14 +145,10 @@ export class Session implements Reader, Deadline {
   expirySeconds = 0
   readonly subscriptions = new Map<string, Subscription>()
   readonly groups = new Set<SharedGroup>()
-  /** Messages that were sent and not acknowledged. */
-  readonly inflight = new PacketIdTable<Inflight>()
   /** Bytes of the messages in flight. */
   inflightBytes = 0
   /** The window of the last connection that has ended: some of its messages may be under way. */
   lastWindow: ReceiveWindow | undefined = undefined
-  /** QoS 2 messages not yet released by the client, by Packet Identifier [MQTT-4.3.3-10]. */
-  readonly received = new PacketIdTable<ReceivedPublish>()
   /** Grows by one with each connection of the Session: it tells one of them from another. */
   connectionEpoch = 0
   /**
@@ -184,6 +184,8 @@ export class Session implements Reader, Deadline {
   isAwaited = false
   /** The account that counts the bytes of the Session. */
   readonly memory: TenantMemory
+  #inflight = NOTHING_IN_FLIGHT
+  #received = NOTHING_RECEIVED
   #resend: Inflight[] = NOTHING_TO_RESEND
   #retained: readonly WaitingRetained[] = NONE
   #lastOrder = 0
@@ -258,28 +260,50 @@ export class Session implements Reader, Deadline {
    */
   #beginRound(): void {
     this.#lastPacketId = 0
-    this.#oldPacketIds = this.inflight
+    this.#oldPacketIds = this.#inflight
       .values()
       .map(({ packetId }) => packetId)
       .toSorted((a, b) => a - b)
     this.#oldPosition = 0
   }
 
+  /** Messages that were sent and not acknowledged. */
+  get inflight(): ReadonlyPacketIdTable<Inflight> {
+    return this.#inflight
+  }
+
   /** The messages in flight, in the order in which they were sent first [MQTT-4.6.0-1]. */
   inflightInOrder(): Inflight[] {
-    return this.inflight.values().toSorted((a, b) => a.order - b.order)
+    return this.#inflight.values().toSorted((a, b) => a.order - b.order)
+  }
+
+  /** QoS 2 messages not yet released by the client, by Packet Identifier [MQTT-4.3.3-10]. */
+  get received(): ReadonlyPacketIdTable<ReceivedPublish> {
+    return this.#received
+  }
+
+  /** The client has published a QoS 2 message. */
+  receive(message: ReceivedPublish): void {
+    if (this.#received === NOTHING_RECEIVED) this.#received = new PacketIdTable()
+    this.#received.set(message)
+  }
+
+  /** The client has released a QoS 2 message. */
+  release(packetId: number): void {
+    this.#received.delete(packetId)
   }
 
   /** A message is in flight from here on. */
   send(entry: Inflight): void {
-    this.inflight.set(entry)
+    if (this.#inflight === NOTHING_IN_FLIGHT) this.#inflight = new PacketIdTable()
+    this.#inflight.set(entry)
     this.inflightBytes += entry.bytes
     this.memory.inflightBytes += entry.bytes
   }
 
   /** The message is no longer in flight. */
   takeBack(entry: Inflight): void {
-    if (!this.inflight.delete(entry.packetId)) return
+    if (!this.#inflight.delete(entry.packetId)) return
     this.inflightBytes -= entry.bytes
     this.memory.inflightBytes -= entry.bytes
     entry.group?.elsewhere?.left(entry)
@@ -363,8 +387,8 @@ export class Session implements Reader, Deadline {
   /** The Session has lost its connection: it gives up memory that only a connection needs. */
   rest(): void {
     this.#merged = undefined
-    this.inflight.shrink()
-    this.received.shrink()
+    if (this.#inflight.size === 0) this.#inflight = NOTHING_IN_FLIGHT
+    if (this.#received.size === 0) this.#received = NOTHING_RECEIVED
   }
 
   // The members of `Reader`.
