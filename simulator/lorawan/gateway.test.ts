@@ -59,6 +59,20 @@ test('a downlink reaches those who listen, and ChirpStack is told that it was se
   await gateway.close()
 })
 
+test('a gateway answers a downlink before the device, which may acknowledge at once', async (context) => {
+  const { url, say, nextAck, published } = await startBroker(context)
+  const gateway = await connectGateway({ url, gatewayId, protocol: 'v4', topicPrefix: 'eu868' })
+  const acknowledged = Promise.withResolvers<void>()
+  gateway.listen(() => {
+    gateway.transmit(Buffer.from('40', 'hex'), reception, () => {}).then(acknowledged.resolve, acknowledged.reject)
+  })
+  await nextAck(() => say(AT_ONCE))
+  await acknowledged.promise
+  const events = published.map(({ topic }) => topic.replace(/^.*event\//, ''))
+  assert.deepEqual(events.slice(-2), ['ack', 'up'])
+  await gateway.close()
+})
+
 test('a gateway that refuses sends nothing and gives its reason; a silent one does neither', async (context) => {
   const { url, say, nextAck, published } = await startBroker(context)
   const gateway = await connectGateway({ url, gatewayId, protocol: 'v4', topicPrefix: 'eu868', policy: saySilence })

@@ -218,12 +218,14 @@ export class LorawanGateway {
     })
     const statuses = this.policy(command, leftMs)
     if (statuses === undefined) return
-    const sent = command.items[statuses.indexOf('OK')]
-    if (sent !== undefined) this.#send(sent)
+    // A gateway answers when it takes the command, before it sends: a device of class C may
+    // acknowledge at once, and a network server does not expect that before the gateway's answer.
     const ack = encodeTxAck(this.#settings.protocol, this.gatewayId, command.downlinkId, statuses)
     this.#publish('event/ack', ack, false).catch((error: unknown) =>
       this.#settings.onFault?.(`a downlink's answer is lost: ${String(error)}`),
     )
+    const sent = command.items[statuses.indexOf('OK')]
+    if (sent !== undefined) this.#send(sent)
   }
 
   #send(item: DownlinkItem): void {
