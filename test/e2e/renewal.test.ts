@@ -249,7 +249,7 @@ for (const version of [4, 5] as const) {
     it('finds its Session after the end of its token, with the events of the time between', async () => {
       const clientId = `ended-${version}`
       const source = await live.networkServer(networkServer)
-      const first = await live.integrator(version, await token(1), kept(version, clientId))
+      const first = await live.integrator(version, await token(SHORT_TTL_SECONDS), kept(version, clientId))
       assert.equal(await first.subscribe(`application/${applicationId}/device/+/event/+`), 1)
       await assertEnded(first, 0x87, /the token has expired/)
       await publishAll(source, numbers(0, 3))
