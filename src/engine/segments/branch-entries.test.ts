@@ -64,6 +64,15 @@ test('whatever an index holds, the entries of each branch are read as they stand
   )
 })
 
+test('the event loop turns while a large index is encoded, in the middle of one partition as well', async () => {
+  const entries = Array.from({ length: 20_000 }, (_, number) => ({ partition: 0, branch: number, isHole: false }))
+  let turns = 0
+  const pieces = await encodeBranches(indexOf(entries), async () => void (turns += 1))
+  // Three digits of the sort, and five times 4,096 entries.
+  assert.equal(turns, 3 + 5)
+  assert.equal(pieces.length, 2)
+})
+
 test('damaged and missing bytes are told, and never read as other entries', async () => {
   const entries = Array.from({ length: 40 }, (_, number) => ({
     partition: number % 2,
