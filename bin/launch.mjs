@@ -1,7 +1,8 @@
 // Replaces this process by the compiled program, so that a signal to this process reaches the
 // service. Runs on Node 18 and newer.
 import { execFileSync, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { chooseRuntime } from './runtime.mjs'
 
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -22,17 +23,37 @@ export function launchersAbove() {
 }
 
 /**
- * Runs a program on the runtime that is chosen for the package in `folder`, in the place of this
- * process. Where none can be chosen, this process prints the reason and ends with 1.
- * @param {string} folder
- * @param {readonly string[]} args The program's file, and its arguments.
+ * The forms of the program, below `dist/`: the one that is compiled for Bun, and the one that both
+ * runtimes read.
  */
-export function launch(folder, args, launchers = launchersAbove()) {
+const PROGRAMS = { bun: ['bun/main.js', 'program/main.js'], node: ['program/main.js'] }
+
+/**
+ * Runs the program on the runtime that is chosen for the package in `folder`, in the place of this
+ * process. Where there is no runtime or no program, this process prints the reason and ends with 1.
+ * @param {string} folder
+ * @param {readonly string[]} args The arguments of the program.
+ * @param {{ flags?: readonly string[], launchers?: readonly number[] }} options More flags of the
+ * runtime; the programs that must live as long as this one.
+ */
+export function launch(folder, args, { flags = [], launchers = launchersAbove() } = {}) {
   try {
-    become(chooseRuntime(folder), args, launchers)
+    const runtime = chooseRuntime(folder)
+    become(runtime, [...flags, programFor(runtime.name, folder), ...args], launchers)
   } catch (error) {
     fail(/** @type {Error} */ (error).message)
   }
+}
+
+/**
+ * The program's file for a runtime. Throws an error for the user where there is none.
+ * @param {import('./runtime.mjs').Runtime['name']} runtime
+ * @param {string} folder The folder of the package.
+ */
+export function programFor(runtime, folder) {
+  const program = PROGRAMS[runtime].map((file) => join(folder, 'dist', file)).find((file) => existsSync(file))
+  if (program !== undefined) return program
+  throw new Error('not built yet. Run `npm ci --ignore-scripts` and `npm run build` in the checkout.')
 }
 
 /**

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 
 /**
  * @typedef {object} Runtime
+ * @property {'bun' | 'node'} name
  * @property {string} program The runtime's binary.
  * @property {readonly string[]} flags Its own flags, which stand before the program that it runs.
  * @property {Readonly<Record<string, string>>} environment Variables that it reads itself.
@@ -70,7 +71,7 @@ export function chooseRuntime(folder, wanted = process.env.FIELDGATE_RUNTIME ?? 
   const bun = wanted === 'node' ? undefined : findBun(folder)
   const memory = memoryVariables()
   if (bun !== undefined) {
-    return { program: bun, flags: BUN_FLAGS, environment: { ...BUN_ENVIRONMENT, ...memory } }
+    return { name: 'bun', program: bun, flags: BUN_FLAGS, environment: { ...BUN_ENVIRONMENT, ...memory } }
   }
   if (wanted === 'bun') {
     throw new Error(
@@ -85,7 +86,7 @@ export function chooseRuntime(folder, wanted = process.env.FIELDGATE_RUNTIME ?? 
       `needs Node ${OLDEST_NODE} or newer; this is ${process.version}. Run \`npm ci --ignore-scripts\` in the checkout.`,
     )
   }
-  return { program: node, flags: NODE_FLAGS, environment: {} }
+  return { name: 'node', program: node, flags: NODE_FLAGS, environment: {} }
 }
 
 /**

@@ -6,6 +6,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, st
 import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { nodePackage } from '../bin/runtime.mjs'
+import { compileForBun } from './compile-for-bun.mjs'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 /**
@@ -18,6 +19,8 @@ const programs = ['src', 'simulator']
 const programsStamp = join(root, 'dist', '.fieldgate-build')
 const consoleStamp = join(root, 'dist', 'console', '.fieldgate-build')
 const documentationStamp = join(root, 'dist', 'docs', '.fieldgate-build')
+
+const BUILD_FAILED = 'The build failed; see the messages above.'
 
 const digest = (/** @type {readonly string[]} */ parts) => {
   const hash = createHash('sha256')
@@ -82,6 +85,7 @@ function buildPrograms() {
     'tsconfig.json',
     'tsconfig.build.json',
     join('scripts', 'program.vite.mjs'),
+    join('scripts', 'compile-for-bun.mjs'),
     'package-lock.json',
   ])
   if (read(programsStamp) === wanted) return
@@ -94,6 +98,7 @@ function buildPrograms() {
     writeFileSync(target, readFileSync(join(root, name)))
   }
   run(join('vite', 'bin', 'vite.js'), ['build', '--config', join('scripts', 'program.vite.mjs')])
+  if (!compileForBun(root)) fail(BUILD_FAILED)
   writeFileSync(programsStamp, wanted)
 }
 
@@ -148,7 +153,7 @@ function stampOf(/** @type {readonly string[]} */ names) {
 function run(/** @type {string} */ program, /** @type {readonly string[]} */ args) {
   const stdio = /** @type {const} */ (['ignore', 'inherit', 'inherit'])
   const result = spawnSync(pinnedNode, [join(root, 'node_modules', program), ...args], { cwd: root, stdio })
-  if (result.status !== 0) fail('The build failed; see the messages above.')
+  if (result.status !== 0) fail(BUILD_FAILED)
 }
 
 function fail(/** @type {string} */ message) {

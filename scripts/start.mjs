@@ -1,5 +1,4 @@
 // npm start: installs and builds what is missing, then serves the demonstration deployment.
-import { join } from 'node:path'
 import { launch, launchersAbove } from '../bin/launch.mjs'
 import { ensureBuilt, ensureInstalled, root } from './setup.mjs'
 
@@ -8,4 +7,4 @@ import { ensureBuilt, ensureInstalled, root } from './setup.mjs'
 const launchers = launchersAbove()
 ensureInstalled()
 ensureBuilt()
-launch(root, [join(root, 'dist', 'program', 'main.js'), 'demo', ...process.argv.slice(2)], launchers)
+launch(root, ['demo', ...process.argv.slice(2)], { launchers })

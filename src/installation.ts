@@ -1,6 +1,6 @@
 /**
  * The files of this installation. A program runs from its source in `src/`, from its translation in
- * `dist/src/`, or from the bundle in `dist/program/`.
+ * `dist/src/`, from the bundle in `dist/program/`, or from the one for Bun in `dist/bun/`.
  */
 import { existsSync } from 'node:fs'
 

@@ -137,18 +137,24 @@ it('free memory goes back to the system when the service asks, also where Bun ke
 const REPORTER = `// ${'-'.repeat(100_000)}
 const { versions, execArgv, argv, env } = process
 const { FROM_FILE: fromFile, MIMALLOC_PURGE_DELAY: purgeDelay } = env
-console.log(JSON.stringify({ isBun: versions.bun !== undefined, execArgv, args: argv.slice(2), fromFile, purgeDelay }))
+const [, file, ...args] = argv
+console.log(JSON.stringify({ isBun: versions.bun !== undefined, execArgv, file, args, fromFile, purgeDelay }))
 `
 
 /** Starts the launcher of the folder, whose packages are ours, with `folder/home` as its home. */
-async function start(environment: Readonly<Record<string, string>> = {}): Promise<ProgramEnd> {
+async function start(
+  environment: Readonly<Record<string, string>> = {},
+  programs: readonly string[] = ['program/main.js'],
+): Promise<ProgramEnd> {
   await cp(join(root, 'bin'), join(folder, 'bin'), { recursive: true })
-  await mkdir(join(folder, 'dist', 'program'), { recursive: true })
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-  await writeFile(join(folder, 'dist', 'program', 'main.js'), REPORTER)
+  for (const program of programs) {
+    await mkdir(join(folder, 'dist', dirname(program)), { recursive: true })
+    await writeFile(join(folder, 'dist', program), REPORTER)
+  }
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   const home = join(folder, 'home')
-  await mkdir(home)
+  await mkdir(home, { recursive: true })
   await writeFile(join(home, '.env'), 'FROM_FILE=yes')
   await writeFile(join(home, 'bunfig.toml'), 'preload = ["./missing.ts"]')
   return runProgram(LAUNCHING_NODE, [join(folder, 'bin', 'fieldgate.mjs'), 'serve', 'x'], {
@@ -180,6 +186,26 @@ describe('the launcher', () => {
     const told = JSON.parse(stdout) as Record<string, unknown>
     assert.deepEqual([told['isBun'], told['args']], [false, ['serve', 'x']])
     assert.match(String(told['execArgv']), /--max-semi-space-size=/)
+  })
+
+  it('takes the program that is compiled for Bun, and on Node the other one', { skip }, async () => {
+    const programs = ['bun/main.js', 'program/main.js']
+    for (const [runtime, taken] of [
+      ['bun', programs[0]],
+      ['node', programs[1]],
+    ] as const) {
+      const { code, stdout, stderr } = await start({ FIELDGATE_RUNTIME: runtime }, programs)
+      assert.equal(code, 0, stderr)
+      const { file } = JSON.parse(stdout) as Record<string, unknown>
+      assert.equal(file, join(folder, 'dist', String(taken)))
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('says that nothing is built, and ends with 1', async () => {
+    const { code, stdout, stderr } = await start({}, [])
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, /^fieldgate: not built yet\. Run `npm ci --ignore-scripts` and `npm run build`/)
   })
 
   it('says what is wrong with FIELDGATE_RUNTIME, and ends with 1', async () => {

@@ -1,8 +1,12 @@
-/** Fieldgate as a broker of the comparison: the core, and the service with each of its engines. */
+/**
+ * Fieldgate as a broker of the comparison: the core, and the service with each of its engines. Both
+ * are the built program that operators start.
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { programFor } from '../../bin/launch.mjs'
 import type { BrokerCommand } from '../broker-process.ts'
 import { anonymousDeployment } from '../deployment.ts'
 import type { Deployment } from '../deployment.ts'
@@ -11,12 +15,7 @@ import type { BrokerKind, Workspace } from './broker.ts'
 import { missingRuntime, onRuntime, ROOT, RUNTIME_TITLES, runtimeVersion } from './runtimes.ts'
 import type { RuntimeName } from './runtimes.ts'
 
-/**
- * The program from the sources: the build runs the same code without its types, and profiles name
- * the lines of the sources.
- */
-const coreProgram = join(ROOT, 'src', 'main.ts')
-const serviceProgram = fileURLToPath(new URL('../peers/product-service.ts', import.meta.url))
+const populateProgram = fileURLToPath(new URL('../populate-service.ts', import.meta.url))
 
 /** On Bun, which is the runtime of the service, and on Node when the command line names it. */
 export const fieldgateKinds: readonly BrokerKind[] = [
@@ -40,7 +39,7 @@ function core(runtime: RuntimeName): BrokerKind {
     prepare: anonymousDeployment,
     command: ({ certificate: { certFile, keyFile } }, port) =>
       onRuntime(runtime, [
-        coreProgram,
+        programFor(runtime, ROOT),
         'bare-broker',
         '--tls-port',
         String(port),
@@ -74,7 +73,7 @@ export function durableServiceCommand(workspace: Workspace, port: number): Broke
 }
 
 function serviceCommand(workspace: Workspace, port: number, runtime: RuntimeName, engine: string): BrokerCommand {
-  const command = onRuntime(runtime, [serviceProgram, 'serve'])
+  const command = onRuntime(runtime, [programFor(runtime, ROOT), 'serve'])
   const settings = { ...serviceEnvironment(workspace, port), FIELDGATE_ENGINE: engine }
   return { ...command, environment: { ...command.environment, ...settings } }
 }
@@ -95,7 +94,7 @@ function versionOn(runtime: RuntimeName): string {
 export function prepareService(workspace: Workspace, plan: 'populate' | 'populate-codecs'): Deployment {
   const file = join(workspace.directory, 'deployment.json')
   if (!existsSync(file)) {
-    const result = spawnSync(process.execPath, [serviceProgram, plan, file], {
+    const result = spawnSync(process.execPath, [populateProgram, plan, file], {
       stdio: ['ignore', 'inherit', 'inherit'],
       env: { ...process.env, ...serviceEnvironment(workspace, 0), FIELDGATE_LOG_LEVEL: 'warn' },
     })

@@ -20,7 +20,7 @@ const TLS = {
 const COMMIT_CHARACTERS = 12
 const known = new Map<string, string>()
 
-/** The command that runs this program of the sources. */
+/** The command that runs a program. */
 export function onRuntime(name: RuntimeName, args: readonly string[]): BrokerCommand {
   const { program, flags, environment } = chooseRuntime(ROOT, name)
   return { program, arguments: [...flags, ...args], environment }

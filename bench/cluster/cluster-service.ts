@@ -7,6 +7,7 @@ import assert from 'node:assert'
 import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { programFor } from '../../bin/launch.mjs'
 import { chooseRuntime } from '../../bin/runtime.mjs'
 import { natsServerProgram } from '../../src/engine/nats/nats-server-binary.testing.ts'
 import { NatsServers } from '../../src/engine/nats/nats-servers.testing.ts'
@@ -67,11 +68,11 @@ interface NodePlace {
 async function startNode({ name, folder, servers, databaseUrl }: NodePlace): Promise<MeasuredNode> {
   await mkdir(folder, { recursive: true })
   const [httpsPort, port] = [await freePort(), await freePort()]
-  const { program, flags, environment } = chooseRuntime(ROOT)
+  const { name: runtime, program, flags, environment } = chooseRuntime(ROOT)
   const part = new Part({
     name,
     command: program,
-    args: [...flags, join(ROOT, 'dist', 'program', 'main.js'), 'serve'],
+    args: [...flags, programFor(runtime, ROOT), 'serve'],
     ready: /\n {2}data +\S+\n/,
     folder,
     environment: {

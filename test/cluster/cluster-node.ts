@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { programFor } from '../../bin/launch.mjs'
 import { chooseRuntime } from '../../bin/runtime.mjs'
 import { CutProxy } from '../network-servers/cut-proxy.ts'
 import { Part } from '../network-servers/part.ts'
@@ -30,14 +31,9 @@ export const OTHER_VERSION: string | undefined = process.env['FIELDGATE_TEST_OTH
 
 /** The reason for which no node can run another version; undefined: one can. */
 export const noOtherVersion =
-  OTHER_VERSION !== undefined && existsSync(programOf(OTHER_VERSION))
+  OTHER_VERSION !== undefined && existsSync(join(OTHER_VERSION, 'dist', 'program', 'main.js'))
     ? undefined
     : 'FIELDGATE_TEST_OTHER_VERSION does not name a folder with another version, built (`npm run build`)'
-
-/** The service of a version in this folder. */
-function programOf(folder: string): string {
-  return join(folder, 'dist', 'program', 'main.js')
-}
 
 /** A path that can be cut: to a server of NATS, by its number, to all of them, or to PostgreSQL. */
 export type Path = number | 'nats' | 'postgresql'
@@ -158,11 +154,11 @@ export class ClusterNode {
    */
   async start(clockSeconds = 0, settings: Readonly<Record<string, string>> = {}, version = root): Promise<void> {
     assert(!this.isRunning, `${this.name} runs already`)
-    const { program, flags, environment } = chooseRuntime(version)
+    const { name: runtime, program, flags, environment } = chooseRuntime(version)
     const part = new Part({
       name: this.name,
       command: program,
-      args: [...flags, programOf(version), 'serve'],
+      args: [...flags, programFor(runtime, version), 'serve'],
       ready: /\n {2}data +\S+\n/,
       folder: this.#folder,
       environment: { ...this.#environment, ...settings, ...environment, ...(await this.#clock(clockSeconds)) },

@@ -7,7 +7,7 @@ import { mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { outputOf, Program } from '../support/program.ts'
+import { outputOf, Program, runProgram } from '../support/program.ts'
 import { makeFolder } from '../support/running-service.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -36,6 +36,13 @@ test('npm run package makes a package whose command serves, with the locked pack
       ['bun', 'node'].map((runtime) => outputOf(command, ['version'], { environment: { FIELDGATE_RUNTIME: runtime } })),
     )
     assert.match(runtimes.join(''), /^\d+\.\d+\.\d+ on Bun .*\n\d+\.\d+\.\d+ on Node .*\n$/)
+    // The file is made in the folder of the build, and must not look for anything there.
+    const compiled = join(installed, 'dist', 'bun', 'main.js')
+    assert.ok(!(await readFile(compiled, 'utf8')).includes(root))
+    const told = await runProgram(command, ['version'], {
+      environment: { FIELDGATE_RUNTIME: 'bun', BUN_JSC_verboseDiskCache: '1' },
+    })
+    assert.match(told.stdout + told.stderr, /^\[Disk Cache\] Cache hit/m)
     await using service = new Program(command, ['serve'], {
       environment: {
         FIELDGATE_DATA_DIR: join(folder, 'data'),

@@ -1,46 +1,38 @@
 /**
- * The whole service as a peer, with the settings of its environment. `node product-service.ts
- * serve` serves until SIGTERM. `populate <file>` makes the organizations, applications, devices,
- * users and tokens of a comparison in the data directory, and writes their names and ids to the
- * file; `populate-codecs <file>` makes those for the figures of commands and codecs.
+ * Fills the data directory of a comparison, with the settings of its environment. `node
+ * populate-service.ts populate <file>` makes the organizations, applications, devices, users and
+ * tokens of the comparison, and writes their names and ids to the file; `populate-codecs <file>`
+ * makes those for the figures of commands and codecs.
  */
 import { writeFileSync } from 'node:fs'
-import { checkSettings, describeFaults, readEnvironment } from '../../src/settings/settings.ts'
-import type { Registry } from '../../src/identity/registry.ts'
-import type { Result } from '../../src/identity/store/result.ts'
-import type { Scope } from '../../src/identity/tokens/scope.ts'
-import { createPinoLogger } from '../../src/pino-logger.ts'
-import { startService } from '../../src/service/service.ts'
-import type { Service } from '../../src/service/service.ts'
-import { CODEC_APPLICATIONS } from '../codec-deployment.ts'
-import { devEuiOf, DEVICES_OF_AN_APPLICATION, ORGANIZATIONS, PLAIN_APPLICATIONS, TOKENS } from '../deployment.ts'
-import type { Deployment, PlannedApplication } from '../deployment.ts'
-import type { Credentials } from '../load/job.ts'
+import { checkSettings, describeFaults, readEnvironment } from '../src/settings/settings.ts'
+import type { Registry } from '../src/identity/registry.ts'
+import type { Result } from '../src/identity/store/result.ts'
+import type { Scope } from '../src/identity/tokens/scope.ts'
+import { createPinoLogger } from '../src/pino-logger.ts'
+import { startService } from '../src/service/service.ts'
+import type { Service } from '../src/service/service.ts'
+import { CODEC_APPLICATIONS } from './codec-deployment.ts'
+import { devEuiOf, DEVICES_OF_AN_APPLICATION, ORGANIZATIONS, PLAIN_APPLICATIONS, TOKENS } from './deployment.ts'
+import type { Deployment, PlannedApplication } from './deployment.ts'
+import type { Credentials } from './load/job.ts'
 
 const NOBODY = { userId: null }
 const TTL_SECONDS = 86_400
 /** Devices made by one call, so that the list of outcomes stays short. */
 const BATCH = 10_000
-/** The applications of each organization, by the command that makes them. */
+/** The applications of each organization, by the plan that the command line names. */
 const PLANS: ReadonlyMap<string, readonly PlannedApplication[]> = new Map([
   ['populate', PLAIN_APPLICATIONS],
   ['populate-codecs', CODEC_APPLICATIONS],
 ])
 
-const [command, file] = process.argv.slice(2)
+const [planName = '', file] = process.argv.slice(2)
+const chosen = PLANS.get(planName)
+if (chosen === undefined || file === undefined) throw new Error(`usage: ${[...PLANS.keys()].join('|')} <file>`)
 const service = await start()
-const chosen = command === undefined ? undefined : PLANS.get(command)
-if (chosen !== undefined && file !== undefined) {
-  writeFileSync(file, JSON.stringify(await populate(service.registry, chosen)), { mode: 0o600 })
-  await service.close()
-} else {
-  process.once('SIGTERM', () => {
-    service.close().catch((error: unknown) => {
-      console.error(error)
-      process.exit(1)
-    })
-  })
-}
+writeFileSync(file, JSON.stringify(await populate(service.registry, chosen)), { mode: 0o600 })
+await service.close()
 
 function start(): Promise<Service> {
   const checked = checkSettings(readEnvironment(process.env))
