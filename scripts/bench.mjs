@@ -1,5 +1,5 @@
-// npm run bench: installs and builds what is missing, then compares brokers. `npm run bench -- --help` lists
-// the options.
+// npm run bench: installs and builds what is missing, then compares brokers. `npm run bench --
+// --help` lists the options.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, pinnedNode, root } from './setup.mjs'
