@@ -1,5 +1,6 @@
 /** The command `fieldgate health`, for supervisors and health checks. */
 import type { Command } from 'commander'
+import { createApiClient } from '../api/api-client.ts'
 import { CommandFailure } from '../terminal/command-failure.ts'
 import { readSettings } from '../serve/read-settings.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -25,7 +26,6 @@ export function addHealthCommand(program: Command, terminal: Terminal): void {
         throw new CommandFailure(`The service on ${settings.dataDirectory} is not ready: it is starting.`)
       }
       const { createRemoteCarrier } = await import('../api/remote-carrier.ts')
-      const { createApiClient } = await import('../api/api-client.ts')
       const client = createApiClient(await createRemoteCarrier({ httpsAddress, certFile }))
       try {
         await client.request('GET', PATH)
