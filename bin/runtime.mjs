@@ -25,7 +25,7 @@ const BUN_FLAGS = ['--no-env-file', '--no-install', '--config=/dev/null']
 const BUN_ENVIRONMENT = {
   /**
    * Otherwise Bun writes each file that it has parsed to a cache below the home folder, which is
-   * the data directory under systemd. A start takes 0.1 s more without the cache.
+   * the data directory under systemd. The service itself is compiled before, and needs no cache.
    */
   BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0',
   /**
