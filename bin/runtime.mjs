@@ -21,7 +21,7 @@ const NODE_FLAGS = ['--min-semi-space-size=16', '--max-semi-space-size=32']
  * Bun reads `.env` and `bunfig.toml` of the folder in which it starts, and installs packages that
  * it does not find. The service does none of that.
  */
-const BUN_FLAGS = ['--no-env-file', '--no-install', '--config=/dev/null']
+export const BUN_FLAGS = ['--no-env-file', '--no-install', '--config=/dev/null']
 const BUN_ENVIRONMENT = {
   /**
    * Otherwise Bun writes each file that it has parsed to a cache below the home folder, which is
@@ -114,8 +114,11 @@ function memoryOfMachine() {
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
-/** @param {string} folder */
-function findBun(folder) {
+/**
+ * The binary of Bun that runs here; undefined where there is none.
+ * @param {string} folder The folder of the package.
+ */
+export function findBun(folder) {
   if (!hasWantedInstructions()) return undefined
   const arch = process.arch === 'arm64' ? 'aarch64' : process.arch
   const platform = `@oven/bun-${process.platform}-${arch}`

@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { chooseRuntime } from '../bin/runtime.mjs'
+import { BUN_FLAGS, findBun } from '../bin/runtime.mjs'
 
 /**
  * Stands before the bundle, in the function that Bun makes of it. The bundle was made of modules,
@@ -21,12 +21,12 @@ const programUrl = require("node:url").pathToFileURL(__filename).href, programFo
 export function compileForBun(folder) {
   const target = join(folder, 'dist', 'bun')
   rmSync(target, { recursive: true, force: true })
-  const { name, program, flags } = chooseRuntime(folder, '')
-  if (name !== 'bun') return true
+  const bun = findBun(folder)
+  if (bun === undefined) return true
   const { status } = spawnSync(
-    program,
+    bun,
     [
-      ...flags,
+      ...BUN_FLAGS,
       'build',
       join(folder, 'dist', 'program', 'main.js'),
       `--outdir=${target}`,
