@@ -139,7 +139,7 @@ function ensureDebianPackages() {
     openssl: 'openssl',
     faketime: 'faketime',
     jq: 'jq',
-    chromium: 'chromium',
+    'chromium-headless-shell': 'chromium-headless-shell',
     'redis-server': 'redis-server',
     influxd: 'influxdb',
     '/usr/lib/postgresql': 'postgresql',

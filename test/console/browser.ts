@@ -1,6 +1,6 @@
 /**
- * Debian's Chromium, driven as a person drives it: windows that record the requests and the
- * complaints of their pages, and pictures of the pages.
+ * Debian's Chromium without its user interface, driven as a person drives it: windows that record
+ * the requests and the complaints of their pages, and pictures of the pages.
  */
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
@@ -43,7 +43,7 @@ const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 /** Starts the browser. As root, Chromium starts only without its sandbox. */
 export function launchBrowser(): Promise<Browser> {
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-  return within(chromium.launch({ executablePath: '/usr/bin/chromium', args }), 'Chromium', 30_000)
+  return within(chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args }), 'Chromium', 30_000)
 }
 
 /** Pages that a closed window left clean, by the browser, the origin and the look. */
