@@ -85,6 +85,7 @@ test('the bounds are those of the release, for each engine', () => {
     ['s3', 1, 'ratio', 0.85, 1],
     ['s4', undefined, 'ratio', 0.9, 0.9],
     ['s5', undefined, 'absolute', 10, 10],
+    ['s5', undefined, 'absolute', 12, 12],
     ['s6', undefined, 'row', 1.3, 1.3],
     ['s7', 0, 'ratio', 0.9, 1],
     ['s7', 1, 'ratio', 0.8, 0.95],

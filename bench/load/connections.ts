@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuNanoseconds, residentBytes } from '../process-accounting.ts'
 import { Connector, openMany } from './connection.ts'
 import type { Connection, ConnectionOptions } from './connection.ts'
-import type { Client, IdleJob, IdleResult, StormJob, StormResult, Target } from './job.ts'
+import type { IdleClient, IdleJob, IdleResult, StormJob, StormResult, Target } from './job.ts'
 
 const CONNECTING_AT_ONCE = 64
 
@@ -33,8 +33,8 @@ export async function runStorm(target: Target, job: StormJob): Promise<StormResu
 }
 
 /**
- * The growth of the broker's resident memory by connections that send nothing after CONNECT. Throws
- * if one fails.
+ * The growth of the broker's resident memory by connections that send nothing after CONNECT, or
+ * after SUBSCRIBE where they have Topic Filters. Throws if one fails.
  */
 export async function runIdle(target: Target, job: IdleJob): Promise<IdleResult> {
   const { connections, firstConnections, settleMs, clients } = job
@@ -57,21 +57,29 @@ export async function runIdle(target: Target, job: IdleJob): Promise<IdleResult>
 /** Opens connections that stay open until `close`, and remembers the failed ones. */
 class Opener {
   readonly #connector: Connector
-  readonly #clients: readonly Client[]
+  readonly #clients: readonly IdleClient[]
   readonly #connections: Connection[] = []
   readonly #failures = new Map<string, number>()
   #opened = 0
   #ticket: Buffer | undefined = undefined
 
-  constructor(target: Target, clients: readonly Client[]) {
+  constructor(target: Target, clients: readonly IdleClient[]) {
     this.#connector = new Connector(target)
     this.#clients = clients
   }
 
   async open(count: number, concurrency: number, session: Buffer | undefined): Promise<readonly Connection[]> {
-    const connections = await openMany(count, concurrency, () => this.#connector.open(this.#next(session)))
+    const connections = await openMany(count, concurrency, () => this.#openOne(session))
     this.#connections.push(...connections)
     return connections
+  }
+
+  async #openOne(session: Buffer | undefined): Promise<Connection> {
+    const client = this.#clients[this.#opened % this.#clients.length] as IdleClient
+    this.#opened += 1
+    const connection = await this.#connector.open(this.#optionsOf(client, session))
+    if (client.topicFilters !== undefined) await connection.subscribe(client.topicFilters, 1)
+    return connection
   }
 
   /** The last ticket that the broker gave. Throws if it gave none. */
@@ -90,18 +98,16 @@ class Opener {
     for (const connection of this.#connections) connection.close()
   }
 
-  #next(session: Buffer | undefined): ConnectionOptions {
-    this.#opened += 1
-    const client = this.#clients[this.#opened % this.#clients.length]
+  #optionsOf({ credentials }: IdleClient, session: Buffer | undefined): ConnectionOptions {
     return {
       clientId: `client-${this.#opened}`,
-      credentials: client?.credentials,
+      credentials,
       session,
       onSession: (ticket) => {
         this.#ticket = ticket
       },
       handlers: {
-        publish: () => this.#failed('PUBLISH at one that subscribed to nothing'),
+        publish: () => this.#failed('PUBLISH at one that asked for none'),
         acknowledged: () => this.#failed('PUBACK at one that published nothing'),
         failed: (reason) => this.#failed(reason),
       },

@@ -99,6 +99,12 @@ export interface StormJob {
   readonly clients: readonly Client[]
 }
 
+/** A connection that does nothing after it has subscribed. */
+export interface IdleClient extends Client {
+  /** Absent: it does not subscribe. */
+  readonly topicFilters?: readonly string[]
+}
+
 /** Connections that do nothing. */
 export interface IdleJob {
   readonly kind: 'idle'
@@ -109,7 +115,8 @@ export interface IdleJob {
    */
   readonly firstConnections: number
   readonly settleMs: number
-  readonly clients: readonly Client[]
+  /** The logins and subscriptions of the connections, in turn. */
+  readonly clients: readonly IdleClient[]
 }
 
 /** Connections that are all cut, and come back all at once, while other clients send messages. */
