@@ -122,22 +122,25 @@ describe('what is to be written', () => {
 })
 
 /**
- * A stream of so many messages a ms. Each turn writes to the connections: all of them the same, or
- * each its own. Each turn takes CPU time, or else each message. Returns the rests in 500 turns.
+ * A stream of so many messages a ms. Each turn, of 1 ms by default, writes to the connections: all of
+ * them the same, or each its own. Each turn takes CPU time, or else each message. Returns the rests
+ * in the turns of 500 ms.
  */
 function restsOfStream(stream: {
   readonly messages: number
   readonly connections: number
   readonly same: boolean
   readonly messagesCost?: boolean
+  readonly turnMs?: number
 }) {
+  const { turnMs = 1 } = stream
   const clock = new StillClock()
   const counters = createCounters()
   const turns = new Turns(clock, new TurnShares(clock), counters, () => assert.fail())
   const share = new TurnShare()
   const bytes = { bytes: Buffer.alloc(1), start: 0, end: 1 }
   let lastMs = clock.steady()
-  for (let turn = 0; turn < 500; turn += 1) {
+  for (let turn = 0; turn < 500 / turnMs; turn += 1) {
     const messages = stream.messages * (clock.steady() - lastMs)
     counters.publishesSent += messages
     clock.cpuMs += stream.messagesCost === true ? messages / 1_000 : 0.5
@@ -147,7 +150,7 @@ function restsOfStream(stream: {
       const flush = (): void => turns.lastJoin.single(stream.same ? bytes : { ...bytes })
       turns.flushLater({ share, flush })
     }
-    clock.pass(1)
+    clock.pass(turnMs)
     clock.endTurn()
   }
   return clock.rests
@@ -162,6 +165,10 @@ describe('the event loop', () => {
     assert.ok(restsOfStream({ messages: 100, connections: 2, same: false }) > 100)
   })
 
+  it('rests while many messages go to few connections in short turns, a few of them in each', () => {
+    assert.ok(restsOfStream({ messages: 100, connections: 1, same: false, turnMs: 0.05 }) > 100)
+  })
+
   it('rests while packets of their own go to a crowd, if that takes less CPU time', () => {
     const stream = { messages: 100, connections: 100, same: false } as const
     assert.ok(restsOfStream(stream) > 100)
@@ -171,7 +178,8 @@ describe('the event loop', () => {
 
   it('does not rest with few messages in a ms, or while few connections get messages of their own', () => {
     assert.equal(restsOfStream({ messages: 29, connections: 100, same: false }), 0)
-    assert.equal(restsOfStream({ messages: 100, connections: 10, same: false }), 0)
+    assert.equal(restsOfStream({ messages: 49, connections: 1, same: false }), 0)
+    assert.equal(restsOfStream({ messages: 100, connections: 10, same: false, turnMs: 0.1 }), 0)
   })
 })
 
