@@ -58,6 +58,12 @@ describe('a trial of a measure', () => {
     assert.deepEqual([run(100), run(100), run(1_000)], [0, 100, 0])
   })
 
+  it('waits twice and then four times as long before it tries a measure that it rejected again', () => {
+    const run = start((ms) => (ms >= 20_800 && ms < 21_000 ? 0 : 10))
+    const triedAt = Array.from({ length: 250 }, (_, number) => (run(100) > 0 ? [number * 100] : [])).flat()
+    assert.deepEqual(triedAt, [100, 1_400, 3_700, 8_000, 12_300, 16_600, 21_100, 22_400, 24_700])
+  })
+
   it('is not deceived by a load that grows while it is tried', () => {
     const run = start((ms, hasIt) => (hasIt ? 12 : ms < 100 ? 10 : 20))
     assert.deepEqual([run(300), run(1_000)], [100, 0])

@@ -10,7 +10,10 @@ export interface TrialOptions<Figures> {
   readonly clock: Pick<Clock, 'steady'>
   /** The load is counted for this long each time, ms. */
   readonly countedMs: number
-  /** The decision holds for this long, ms. */
+  /**
+   * The decision holds for this long, ms. A measure that is rejected again and again is tried after
+   * twice and then four times as long: each trial costs a stream that it does not help.
+   */
   readonly decidedMs: number
   /** The figures of the last `elapsedMs` ms, since the call before. */
   count(elapsedMs: number): Figures
@@ -20,12 +23,17 @@ export interface TrialOptions<Figures> {
   isBetter(withIt: Figures, without: readonly [Figures, Figures]): boolean
 }
 
+/** The longest rejection, as a multiple of `decidedMs`. */
+const LONGEST_REJECTION = 4
+
 export class Trial<Figures> {
   readonly #options: TrialOptions<Figures>
   #phase: 'counting' | 'trying' | 'comparing' | 'kept' | 'rejected' = 'counting'
   #since: SteadyMs
   #without: Figures | undefined
   #withIt: Figures | undefined
+  /** A rejection holds for so many times `decidedMs`. */
+  #rejection = 1
 
   constructor(options: TrialOptions<Figures>) {
     this.#options = options
@@ -34,22 +42,29 @@ export class Trial<Figures> {
 
   /** True while the measure is to be taken. Call it often: the phases end within calls. */
   step(): boolean {
-    const { clock, countedMs, decidedMs } = this.#options
-    const now = clock.steady()
+    const now = this.#options.clock.steady()
     const elapsedMs = now - this.#since
-    const isDecided = this.#phase === 'kept' || this.#phase === 'rejected'
-    if (elapsedMs >= (isDecided ? decidedMs : countedMs)) {
+    if (elapsedMs >= this.#phaseMs()) {
       this.#since = now
       this.#end(this.#options.count(elapsedMs))
     }
     return this.#phase === 'trying' || this.#phase === 'kept'
   }
 
+  #phaseMs(): number {
+    const { countedMs, decidedMs } = this.#options
+    if (this.#phase === 'kept') return decidedMs
+    return this.#phase === 'rejected' ? this.#rejection * decidedMs : countedMs
+  }
+
   /** Ends the phase that has these figures. */
   #end(figures: Figures): void {
     switch (this.#phase) {
       case 'counting':
-        if (!this.#options.isWorth(figures)) return
+        if (!this.#options.isWorth(figures)) {
+          this.#rejection = 1
+          return
+        }
         this.#without = figures
         this.#phase = 'trying'
         return
@@ -60,9 +75,11 @@ export class Trial<Figures> {
         return
       case 'comparing':
         this.#phase = this.#isKept(figures) ? 'kept' : 'rejected'
+        if (this.#phase === 'kept') this.#rejection = 1
         this.#without = figures
         return
       case 'rejected':
+        this.#rejection = Math.min(2 * this.#rejection, LONGEST_REJECTION)
         this.#phase = 'counting'
     }
   }

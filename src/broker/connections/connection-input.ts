@@ -145,13 +145,16 @@ export class ConnectionInput implements TurnJob {
   /** Takes bytes of the transport. */
   data(chunk: Buffer): void {
     const host = this.#host
-    host.counters.bytesReceived += chunk.length
+    const { counters } = host
+    const { publishesReceived } = counters
+    counters.bytesReceived += chunk.length
     this.#traffic.turn(host.second)
     this.#traffic.bytesIn += chunk.length
     this.#count(0, chunk.length)
     host.accounts.received(this.#account, chunk.length)
     this.#reader.push(chunk)
     this.#read(false)
+    if (counters.publishesReceived !== publishesReceived) counters.publishingChunks += 1
     this.#watchHeld()
     if (this.isHeldUp && this.#reader.bufferedBytes > MAXIMUM_WAITING_BYTES) this.pause()
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { SteadyMs } from '../../clock.ts'
+import { createCounters } from '../ports/counters.ts'
 import { TurnRests } from './turn-rests.ts'
 
 /** A clock on which time passes by the test, and by rests. */
@@ -29,14 +30,24 @@ class RestingClock {
 
 function start() {
   const clock = new RestingClock()
-  const counters = { publishesSent: 0 }
-  const rests = new TurnRests({ clock, counters, workPerMs: 50 })
+  const counters = createCounters()
+  const rests = new TurnRests({
+    clock,
+    counters,
+    isWorth: ({ workPerMs }) => workPerMs >= 50,
+    isHelped: ({ messagesOfAChunk }) => messagesOfAChunk >= 4,
+  })
   /**
    * For that many ms there is work in each ms. `sentInMs` gives the messages that are sent
    * in a ms, without rests and with them. A message takes 1 µs of CPU time, and with rests the
-   * share `cpuShare` of it. Returns the number of rests.
+   * share `cpuShare` of it. After a rest, messages come in pieces of `messagesOfAChunk`. Returns
+   * the number of rests.
    */
-  const run = (ms: number, sentInMs: (hasRested: boolean) => number, work = 100, cpuShare = 0.5): number => {
+  const run = (
+    ms: number,
+    sentInMs: (hasRested: boolean) => number,
+    { work = 100, cpuShare = 0.5, messagesOfAChunk = 4 } = {},
+  ): number => {
     const end = clock.steady() + ms
     let count = 0
     while (clock.steady() < end) {
@@ -46,6 +57,8 @@ function start() {
       clock.pass(1)
       const sent = sentInMs(hasRested) * (clock.steady() - before)
       counters.publishesSent += sent
+      counters.publishesReceived += sent
+      counters.publishingChunks += hasRested ? sent / messagesOfAChunk : sent
       clock.cpuMs += (sent * (hasRested ? cpuShare : 1)) / 1_000
     }
     return count
@@ -57,7 +70,7 @@ describe('rests while a stream passes', () => {
   it('do not begin with little work, whatever others are sent', () => {
     const { clock, run } = start()
     assert.equal(
-      run(5_000, () => 800, 49),
+      run(5_000, () => 800, { work: 49 }),
       0,
     )
     assert.equal(clock.restedMs, 0)
@@ -90,7 +103,14 @@ describe('rests while a stream passes', () => {
 
   it('end when a message takes as much CPU time with them', () => {
     const { run } = start()
-    const count = run(10_000, () => 800, 100, 0.97)
+    const count = run(10_000, () => 800, { cpuShare: 0.97 })
+    assert.ok(count > 0, 'they are tried')
+    assert.ok(count < 300, `${count} rests in ten seconds`)
+  })
+
+  it('end when they do not change the stream, though a message took less CPU time with them', () => {
+    const { run } = start()
+    const count = run(10_000, () => 800, { messagesOfAChunk: 1 })
     assert.ok(count > 0, 'they are tried')
     assert.ok(count < 300, `${count} rests in ten seconds`)
   })
@@ -98,9 +118,9 @@ describe('rests while a stream passes', () => {
   it('end with the stream', () => {
     const { run } = start()
     run(500, () => 800)
-    run(1_200, () => 10, 10)
+    run(1_200, () => 10, { work: 10 })
     assert.equal(
-      run(5_000, () => 10, 10),
+      run(5_000, () => 10, { work: 10 }),
       0,
     )
   })

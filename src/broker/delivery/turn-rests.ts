@@ -24,41 +24,58 @@ const DECIDED_MS = 1_000
 
 export interface TurnRestsOptions {
   readonly clock: Pick<Clock, 'steady' | 'cpu' | 'rest'>
-  readonly counters: Pick<Counters, 'publishesSent'>
-  /** The rests begin with so much work in a ms. A stream with less costs others no rest. */
-  readonly workPerMs: number
+  readonly counters: Pick<Counters, 'publishesSent' | 'publishesReceived' | 'publishingChunks'>
+  /**
+   * True: rests are tried on the stream of these figures. Any other stream costs others no rest.
+   */
+  isWorth(without: StreamFigures): boolean
+  /**
+   * True: the rests can be why a message takes less CPU time. CPU times vary, and a stream that
+   * does not change with rests must not have them by chance.
+   */
+  isHelped?(rested: StreamFigures, without: StreamFigures): boolean
 }
 
-/** The messages that were sent in a ms, the CPU time of each, and the work in a ms. */
-interface Figures {
+/** The stream of all messages within some time. */
+export interface StreamFigures {
+  /** The messages that were sent in a ms. */
   readonly messagesPerMs: number
-  readonly cpuPerMessage: number
+  /** The CPU time of the process in a ms, in ms. */
+  readonly busyShare: number
+  /** The work that `rest` was told of, in a ms. */
   readonly workPerMs: number
+  /** The messages that came in one piece of a client's byte stream. */
+  readonly messagesOfAChunk: number
+}
+
+/** The counts when the figures were counted last. */
+interface Counts {
+  readonly cpuMs: number
+  readonly sent: number
+  readonly received: number
+  readonly chunks: number
 }
 
 export class TurnRests {
   readonly #options: TurnRestsOptions
-  readonly #trial: Trial<Figures>
-  /** The CPU time taken and the messages sent until the figures were counted last. */
-  #cpuUntil: number
-  #sentUntil: number
+  readonly #trial: Trial<StreamFigures>
+  #last: Counts
   /** The work since then. */
   #work = 0
 
   constructor(options: TurnRestsOptions) {
-    const { clock, counters, workPerMs } = options
     this.#options = options
-    this.#cpuUntil = clock.cpu()
-    this.#sentUntil = counters.publishesSent
+    this.#last = this.#counts()
     this.#trial = new Trial({
-      clock,
+      clock: options.clock,
       countedMs: COUNTED_MS,
       decidedMs: DECIDED_MS,
       count: (elapsedMs) => this.#count(elapsedMs),
-      isWorth: (without) => without.workPerMs >= workPerMs,
+      isWorth: (without) => options.isWorth(without),
       isBetter: (rested, [before, after]) =>
         2 * rested.messagesPerMs >= KEPT_SHARE * (before.messagesPerMs + after.messagesPerMs) &&
-        2 * rested.cpuPerMessage <= CPU_SHARE * (before.cpuPerMessage + after.cpuPerMessage),
+        2 * cpuPerMessage(rested) <= CPU_SHARE * (cpuPerMessage(before) + cpuPerMessage(after)) &&
+        options.isHelped?.(rested, after) !== false,
     })
   }
 
@@ -73,18 +90,31 @@ export class TurnRests {
     return true
   }
 
-  #count(elapsedMs: number): Figures {
-    const { clock, counters } = this.#options
-    const messages = counters.publishesSent - this.#sentUntil
-    const cpu = clock.cpu()
-    const figures = {
-      messagesPerMs: messages / elapsedMs,
-      cpuPerMessage: (cpu - this.#cpuUntil) / messages,
-      workPerMs: this.#work / elapsedMs,
-    }
+  #count(elapsedMs: number): StreamFigures {
+    const last = this.#last
+    const counts = this.#counts()
+    const work = this.#work
+    this.#last = counts
     this.#work = 0
-    this.#cpuUntil = cpu
-    this.#sentUntil = counters.publishesSent
-    return figures
+    return {
+      messagesPerMs: (counts.sent - last.sent) / elapsedMs,
+      busyShare: (counts.cpuMs - last.cpuMs) / elapsedMs,
+      workPerMs: work / elapsedMs,
+      messagesOfAChunk: (counts.received - last.received) / (counts.chunks - last.chunks),
+    }
   }
+
+  #counts(): Counts {
+    const { clock, counters } = this.#options
+    return {
+      cpuMs: clock.cpu(),
+      sent: counters.publishesSent,
+      received: counters.publishesReceived,
+      chunks: counters.publishingChunks,
+    }
+  }
+}
+
+function cpuPerMessage({ busyShare, messagesPerMs }: StreamFigures): number {
+  return busyShare / messagesPerMs
 }

@@ -122,9 +122,10 @@ describe('what is to be written', () => {
 })
 
 /**
- * A stream of so many messages a ms. Each turn, of 1 ms by default, writes to the connections: all of
- * them the same, or each its own. Each turn takes CPU time, or else each message. Returns the rests
- * in the turns of 500 ms.
+ * A stream of so many messages a ms. Each turn, of 1 ms by default, writes to the connections: all
+ * of them the same, or each its own. Each turn takes CPU time, or else each message. The messages
+ * of a turn come from so many publishers, each in one piece; without `publishers` each message from
+ * its own. Returns the rests in the turns of 500 ms.
  */
 function restsOfStream(stream: {
   readonly messages: number
@@ -132,8 +133,10 @@ function restsOfStream(stream: {
   readonly same: boolean
   readonly messagesCost?: boolean
   readonly turnMs?: number
+  readonly turnCpuMs?: number
+  readonly publishers?: number
 }) {
-  const { turnMs = 1 } = stream
+  const { turnMs = 1, turnCpuMs = 0.5, publishers = Infinity } = stream
   const clock = new StillClock()
   const counters = createCounters()
   const turns = new Turns(clock, new TurnShares(clock), counters, () => assert.fail())
@@ -143,7 +146,9 @@ function restsOfStream(stream: {
   for (let turn = 0; turn < 500 / turnMs; turn += 1) {
     const messages = stream.messages * (clock.steady() - lastMs)
     counters.publishesSent += messages
-    clock.cpuMs += stream.messagesCost === true ? messages / 1_000 : 0.5
+    counters.publishesReceived += messages
+    counters.publishingChunks += Math.min(messages, publishers)
+    clock.cpuMs += stream.messagesCost === true ? messages / 1_000 : turnCpuMs
     lastMs = clock.steady()
     counters.bytesReceived += 1
     for (let number = 0; number < stream.connections; number += 1) {
@@ -176,10 +181,19 @@ describe('the event loop', () => {
     assert.ok(tries > 0 && tries < 50, `${tries} rests`)
   })
 
+  it('rests while few publishers keep it busy with short turns, whose messages then come together', () => {
+    const stream = { messages: 20, connections: 2, same: false, turnMs: 0.1, turnCpuMs: 0.08, publishers: 1 } as const
+    assert.ok(restsOfStream(stream) > 100)
+    const idle = restsOfStream({ ...stream, turnCpuMs: 0.05 })
+    assert.equal(idle, 0, 'while the process is idle half of the time')
+    const tries = restsOfStream({ ...stream, publishers: 20 })
+    assert.ok(tries > 0 && tries < 50, `${tries} rests with many publishers`)
+  })
+
   it('does not rest with few messages in a ms, or while few connections get messages of their own', () => {
     assert.equal(restsOfStream({ messages: 29, connections: 100, same: false }), 0)
     assert.equal(restsOfStream({ messages: 49, connections: 1, same: false }), 0)
-    assert.equal(restsOfStream({ messages: 100, connections: 10, same: false, turnMs: 0.1 }), 0)
+    assert.equal(restsOfStream({ messages: 100, connections: 10, same: false, turnMs: 0.1, turnCpuMs: 0.05 }), 0)
   })
 })
 

@@ -7,6 +7,7 @@ import type { Counters } from '../ports/counters.ts'
 import { LastJoin } from './last-join.ts'
 import type { Reader } from '../sessions/reader.ts'
 import { TurnRests } from './turn-rests.ts'
+import type { StreamFigures } from './turn-rests.ts'
 import { TurnShare } from './turn-shares.ts'
 import type { TurnJob, TurnShares } from './turn-shares.ts'
 
@@ -32,8 +33,8 @@ const GATHER_MS = 2
 /** Writes of the same bytes to crowds, in a ms: they take a quarter of the processor time. */
 const BUSY_WRITES_PER_MS = 50
 /**
- * From this number of messages for each connection on, a turn was a fan-in. It is small, because the
- * turns of a fast broker are short.
+ * From this number of messages for each connection on, a turn was a fan-in. It is small, because
+ * the turns of a fast broker are short.
  */
 const FAN_IN = 2
 /**
@@ -45,8 +46,14 @@ const BUSY_MESSAGES_PER_MS = 50
 const BUSY_TURN = 16
 /** Messages of these turns, in a ms: they take a third of the processor time. */
 const BUSY_CROWD_MESSAGES_PER_MS = 30
+/**
+ * The messages of a few publishers, as network servers are, come in larger pieces after a rest, and
+ * take two thirds or half of the processor time. From this number of messages in a ms on, rests are
+ * tried, while the process is so busy. They are kept where so many messages come in a piece.
+ */
+const BUSY_SOURCE = { messagesPerMs: 10, share: 0.6, messagesOfAChunk: 4 } as const
 
-type TurnCounters = Pick<Counters, 'bytesReceived' | 'publishesSent'>
+type TurnCounters = Pick<Counters, 'bytesReceived' | 'publishesSent' | 'publishesReceived' | 'publishingChunks'>
 
 export class Turns {
   /** The joined buffer that all connections share within a turn. */
@@ -60,10 +67,10 @@ export class Turns {
   /** Rests after a turn that wrote many messages to few connections. */
   readonly #fanInRests: TurnRests
   /**
-   * Rests after a turn that wrote to a crowd of different packets, as acknowledgements of a fan-in
-   * are.
+   * Rests after any other turn: one that wrote to a crowd of different packets, as acknowledgements
+   * of a fan-in are, or one with messages of few publishers.
    */
-  readonly #crowdRests: TurnRests
+  readonly #otherRests: TurnRests
   /** The messages sent up to the last flush. */
   #sentUntil = 0
   #awake = new Set<Reader>()
@@ -80,9 +87,22 @@ export class Turns {
 
   constructor(clock: Clock, shares: TurnShares, counters: TurnCounters, goOn: (reader: Reader) => void) {
     this.#counters = counters
-    this.#fanOutRests = new TurnRests({ clock, counters, workPerMs: BUSY_WRITES_PER_MS })
-    this.#fanInRests = new TurnRests({ clock, counters, workPerMs: BUSY_MESSAGES_PER_MS })
-    this.#crowdRests = new TurnRests({ clock, counters, workPerMs: BUSY_CROWD_MESSAGES_PER_MS })
+    this.#fanOutRests = new TurnRests({
+      clock,
+      counters,
+      isWorth: ({ workPerMs }) => workPerMs >= BUSY_WRITES_PER_MS,
+    })
+    this.#fanInRests = new TurnRests({
+      clock,
+      counters,
+      isWorth: ({ workPerMs }) => workPerMs >= BUSY_MESSAGES_PER_MS,
+    })
+    this.#otherRests = new TurnRests({
+      clock,
+      counters,
+      isWorth: (without) => isBusyCrowd(without) || isBusySource(without),
+      isHelped: (rested, without) => isBusyCrowd(without) || rested.messagesOfAChunk >= BUSY_SOURCE.messagesOfAChunk,
+    })
     this.#clock = clock
     this.#shares = shares
     this.#goOn = goOn
@@ -187,7 +207,9 @@ export class Turns {
     if (flushing.length < CROWD) {
       for (const connection of flushing) connection.flush()
       this.lastJoin.forget()
-      if (flushing.length > 0 && messages >= FAN_IN * flushing.length) this.#fanInRests.rest(messages)
+      if (messages === 0) return
+      if (messages >= FAN_IN * flushing.length) this.#fanInRests.rest(messages)
+      else this.#otherRests.rest(0)
       return
     }
     this.#flushCrowd(flushing)
@@ -195,7 +217,7 @@ export class Turns {
     this.lastJoin.forget()
     if (sharedWrites >= CROWD) {
       if (this.#fanOutRests.rest(sharedWrites)) return
-    } else if (messages >= BUSY_TURN && this.#crowdRests.rest(messages)) return
+    } else if (messages > 0 && this.#otherRests.rest(messages >= BUSY_TURN ? messages : 0)) return
     this.#gatheringSince = this.#clock.steady()
     this.#receivedBytes = this.#counters.bytesReceived
     this.#plan()
@@ -224,4 +246,14 @@ export class Turns {
     // Nothing of the turn stays behind in the joined buffer.
     this.#plan()
   }
+}
+
+/** Turns that wrote many packets to a crowd follow each other. */
+function isBusyCrowd({ workPerMs }: StreamFigures): boolean {
+  return workPerMs >= BUSY_CROWD_MESSAGES_PER_MS
+}
+
+/** Messages pass, and take much of the process's time. */
+function isBusySource({ messagesPerMs, busyShare }: StreamFigures): boolean {
+  return messagesPerMs >= BUSY_SOURCE.messagesPerMs && busyShare >= BUSY_SOURCE.share
 }

@@ -11,6 +11,8 @@ export interface Counters {
   /** Current: subscriptions of all Sessions. */
   subscriptions: number
   publishesReceived: number
+  /** Pieces of the clients' byte streams, as the sockets gave them, that had a PUBLISH. */
+  publishingChunks: number
   publishesRefused: number
   /** Messages that were inspected, had a fault, and went on. Few messages are inspected. */
   publishesFaulty: number
@@ -42,6 +44,7 @@ export function createCounters(): Counters {
     sessions: 0,
     subscriptions: 0,
     publishesReceived: 0,
+    publishingChunks: 0,
     publishesRefused: 0,
     publishesFaulty: 0,
     publishesSent: 0,
