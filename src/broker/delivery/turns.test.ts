@@ -186,6 +186,8 @@ describe('the event loop', () => {
     assert.ok(restsOfStream(stream) > 100)
     const idle = restsOfStream({ ...stream, turnCpuMs: 0.05 })
     assert.equal(idle, 0, 'while the process is idle half of the time')
+    const large = restsOfStream({ ...stream, turnMs: 1, turnCpuMs: 0.8 })
+    assert.equal(large, 0, 'while the messages come together anyway')
     const tries = restsOfStream({ ...stream, publishers: 20 })
     assert.ok(tries > 0 && tries < 50, `${tries} rests with many publishers`)
   })

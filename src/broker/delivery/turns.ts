@@ -48,10 +48,11 @@ const BUSY_TURN = 16
 const BUSY_CROWD_MESSAGES_PER_MS = 30
 /**
  * The messages of a few publishers, as network servers are, come in larger pieces after a rest, and
- * take two thirds or half of the processor time. From this number of messages in a ms on, rests are
- * tried, while the process is so busy. They are kept where so many messages come in a piece.
+ * take two thirds or half of the processor time. Rests are tried from this number of messages in a
+ * ms on, while the process is so busy and the pieces have less than so many messages. They are kept
+ * where the pieces grow so much with them.
  */
-const BUSY_SOURCE = { messagesPerMs: 10, share: 0.6, messagesOfAChunk: 4 } as const
+const BUSY_SOURCE = { messagesPerMs: 10, share: 0.6, messagesOfAChunk: 16, growth: 4 } as const
 
 type TurnCounters = Pick<Counters, 'bytesReceived' | 'publishesSent' | 'publishesReceived' | 'publishingChunks'>
 
@@ -101,7 +102,8 @@ export class Turns {
       clock,
       counters,
       isWorth: (without) => isBusyCrowd(without) || isBusySource(without),
-      isHelped: (rested, without) => isBusyCrowd(without) || rested.messagesOfAChunk >= BUSY_SOURCE.messagesOfAChunk,
+      isHelped: (rested, without) =>
+        isBusyCrowd(without) || rested.messagesOfAChunk >= BUSY_SOURCE.growth * without.messagesOfAChunk,
     })
     this.#clock = clock
     this.#shares = shares
@@ -253,7 +255,8 @@ function isBusyCrowd({ workPerMs }: StreamFigures): boolean {
   return workPerMs >= BUSY_CROWD_MESSAGES_PER_MS
 }
 
-/** Messages pass, and take much of the process's time. */
-function isBusySource({ messagesPerMs, busyShare }: StreamFigures): boolean {
-  return messagesPerMs >= BUSY_SOURCE.messagesPerMs && busyShare >= BUSY_SOURCE.share
+/** Messages come in small pieces, and take much of the process's time. */
+function isBusySource({ messagesPerMs, busyShare, messagesOfAChunk }: StreamFigures): boolean {
+  const { messagesPerMs: fewest, share, messagesOfAChunk: most } = BUSY_SOURCE
+  return messagesPerMs >= fewest && busyShare >= share && messagesOfAChunk < most
 }
