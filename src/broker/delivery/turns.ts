@@ -46,13 +46,14 @@ const BUSY_MESSAGES_PER_MS = 50
 const BUSY_TURN = 16
 /** Messages of these turns, in a ms: they take a third of the processor time. */
 const BUSY_CROWD_MESSAGES_PER_MS = 30
+/** Messages that come in pieces of so many are together already, and rests can't help them. */
+const LARGE_CHUNK = 16
 /**
  * The messages of a few publishers, as network servers are, come in larger pieces after a rest, and
  * take two thirds or half of the processor time. Rests are tried from this number of messages in a
- * ms on, while the process is so busy and the pieces have less than so many messages. They are kept
- * where the pieces grow so much with them.
+ * ms on, while the process is so busy. They are kept where the pieces grow so much with them.
  */
-const BUSY_SOURCE = { messagesPerMs: 10, share: 0.6, messagesOfAChunk: 16, growth: 4 } as const
+const BUSY_SOURCE = { messagesPerMs: 10, share: 0.6, growth: 4 } as const
 
 type TurnCounters = Pick<Counters, 'bytesReceived' | 'publishesSent' | 'publishesReceived' | 'publishingChunks'>
 
@@ -101,7 +102,7 @@ export class Turns {
     this.#otherRests = new TurnRests({
       clock,
       counters,
-      isWorth: (without) => isBusyCrowd(without) || isBusySource(without),
+      isWorth: (without) => without.messagesOfAChunk < LARGE_CHUNK && (isBusyCrowd(without) || isBusySource(without)),
       isHelped: (rested, without) =>
         isBusyCrowd(without) || rested.messagesOfAChunk >= BUSY_SOURCE.growth * without.messagesOfAChunk,
     })
@@ -255,8 +256,7 @@ function isBusyCrowd({ workPerMs }: StreamFigures): boolean {
   return workPerMs >= BUSY_CROWD_MESSAGES_PER_MS
 }
 
-/** Messages come in small pieces, and take much of the process's time. */
-function isBusySource({ messagesPerMs, busyShare, messagesOfAChunk }: StreamFigures): boolean {
-  const { messagesPerMs: fewest, share, messagesOfAChunk: most } = BUSY_SOURCE
-  return messagesPerMs >= fewest && busyShare >= share && messagesOfAChunk < most
+/** Messages pass, and take much of the process's time. */
+function isBusySource({ messagesPerMs, busyShare }: StreamFigures): boolean {
+  return messagesPerMs >= BUSY_SOURCE.messagesPerMs && busyShare >= BUSY_SOURCE.share
 }
