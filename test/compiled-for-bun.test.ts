@@ -39,11 +39,8 @@ describe('the program that is compiled for Bun', { skip }, () => {
   /** Compiles the program as `npm run build` does, under settings of a service. */
   async function compile(settings: Readonly<Record<string, string>> = {}): Promise<void> {
     const script = `import { compileForBun } from '${COMPILER}'; process.exit(compileForBun(process.argv.at(-1)) ? 0 : 1)`
-    const { code, stderr } = await runProgram(
-      process.execPath,
-      [...(process.versions.bun === undefined ? ['--input-type=module', '-e', script] : ['-e', script]), folder],
-      { environment: settings, ms: 60_000 },
-    )
+    const options = { environment: settings, ms: 60_000 }
+    const { code, stderr } = await runProgram(process.execPath, ['-e', script, folder], options)
     assert.equal(code, 0, stderr)
   }
 
