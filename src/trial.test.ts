@@ -7,13 +7,14 @@ import { Trial } from './trial.ts'
  * A trial of a measure, counted for 100 ms and decided for 1,000. `load` gives the figure of a ms,
  * with the measure and without it; more is better. `run` returns the ms with the measure.
  */
-function start(load: (ms: number, hasIt: boolean) => number) {
+function start(load: (ms: number, hasIt: boolean) => number, options: { readonly firstKeptMs?: number } = {}) {
   const clock = new TestClock(0)
   let sum = 0
   const trial = new Trial<number>({
     clock,
     countedMs: 100,
     decidedMs: 1_000,
+    ...options,
     count: (elapsedMs) => {
       const figure = sum / elapsedMs
       sum = 0
@@ -50,6 +51,12 @@ describe('a trial of a measure', () => {
     const run = start((_ms, hasIt) => (hasIt ? 12 : 10))
     run(1_300)
     assert.deepEqual([run(100), run(1_000), run(100), run(1_000)], [0, 1_000, 0, 1_000])
+  })
+
+  it('asks a measure soon that was kept for the first time', () => {
+    const run = start((_ms, hasIt) => (hasIt ? 12 : 10), { firstKeptMs: 100 })
+    run(300)
+    assert.deepEqual([run(100), run(100), run(1_000), run(100), run(1_000)], [100, 0, 1_000, 0, 1_000])
   })
 
   it('rejects a measure that is no better, and tries it again later', () => {

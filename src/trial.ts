@@ -15,6 +15,11 @@ export interface TrialOptions<Figures> {
    * twice and then four times as long: each trial costs a stream that it does not help.
    */
   readonly decidedMs: number
+  /**
+   * The first decision to keep the measure holds for this long, ms. Short where a load that changes
+   * in the middle of the counts could make the measure look better by chance. Absent: `decidedMs`.
+   */
+  readonly firstKeptMs?: number
   /** The figures of the last `elapsedMs` ms, since the call before. */
   count(elapsedMs: number): Figures
   /** True when the load of these figures, counted without the measure, is worth a trial. */
@@ -32,6 +37,8 @@ export class Trial<Figures> {
   #since: SteadyMs
   #without: Figures | undefined
   #withIt: Figures | undefined
+  /** True: the measure was kept, and was better when it was asked again. */
+  #isConfirmed = false
   /** A rejection holds for so many times `decidedMs`. */
   #rejection = 1
 
@@ -51,9 +58,14 @@ export class Trial<Figures> {
     return this.#phase === 'trying' || this.#phase === 'kept'
   }
 
+  /** True from the first try of the measure until it is decided. */
+  get isUnderWay(): boolean {
+    return this.#phase === 'trying' || this.#phase === 'comparing'
+  }
+
   #phaseMs(): number {
-    const { countedMs, decidedMs } = this.#options
-    if (this.#phase === 'kept') return decidedMs
+    const { countedMs, decidedMs, firstKeptMs = decidedMs } = this.#options
+    if (this.#phase === 'kept') return this.#isConfirmed ? decidedMs : firstKeptMs
     return this.#phase === 'rejected' ? this.#rejection * decidedMs : countedMs
   }
 
@@ -70,6 +82,7 @@ export class Trial<Figures> {
         return
       case 'trying':
       case 'kept':
+        this.#isConfirmed = this.#phase === 'kept'
         this.#withIt = figures
         this.#phase = 'comparing'
         return

@@ -84,7 +84,7 @@ export interface EmbeddedEngineOptions {
   readonly waitingBytes?: number
   /**
    * Time from one batch to the next while several publishers are at work, ms; a stream may get 2.5
-   * times as long. Default: 2.
+   * times as long, and publishers that wait for their acknowledgements none. Default: 2.
    */
   readonly gatherMs?: number
   /** The tenants of the stored messages. Absent: retention goes by age and size alone. */

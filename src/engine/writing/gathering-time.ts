@@ -1,39 +1,52 @@
 /**
  * How long a batch gathers requests while more are to be expected. A write and a sync cost the same
  * for ten records as for a hundred, so a stream costs less CPU time in fewer batches. Publishers
- * that wait for each acknowledgement send less meanwhile. So the longer time is tried, and kept
- * only where as many records come with it.
+ * that wait for each acknowledgement send less meanwhile. So other times are tried: none, which is
+ * kept only where clearly more records come without a wait, and a longer one, which is kept only
+ * where as many records come with it.
  */
 import type { Clock } from '../../clock.ts'
 import { Trial } from '../../trial.ts'
 
-/** The longer time, in parts of the shorter one. */
+/** The longer time, in parts of the usual one. */
 const LONGER = 2.5
-/** The longer time is tried where so many records come within the shorter one. */
+/** The longer time is tried where so many records come within the usual one. */
 const STREAM_RECORDS = 16
 /** The longer time is kept where at least this share of the records comes with it. */
 const KEPT_SHARE = 0.9
+/** No time is tried where so many records come in a ms. */
+const WAITING_RECORDS_PER_MS = 0.5
+/** No time is kept where so many times the records come without it. */
+const WAITING_GROWTH = 1.15
 /** Records are counted for this long by either time, ms. */
 const COUNTED_MS = 200
 /** The decision holds for this long, ms. */
 const DECIDED_MS = 5_000
 
 export class GatheringTime {
-  readonly #shorterMs: number
-  readonly #trial: Trial<number>
-  #records = 0
+  readonly #usualMs: number
+  /** Batches that don't wait. */
+  readonly #none: Trial<number>
+  readonly #longer: Trial<number>
+  readonly #records = { none: 0, longer: 0 }
   #ms: number
 
-  /** `shorterMs`: the time of a batch while little comes; 0: a batch never waits. */
-  constructor(clock: Pick<Clock, 'steady'>, shorterMs: number) {
-    this.#shorterMs = shorterMs
-    this.#ms = shorterMs
-    this.#trial = new Trial({
-      clock,
-      countedMs: COUNTED_MS,
-      decidedMs: DECIDED_MS,
-      count: (elapsedMs) => this.#count(elapsedMs),
-      isWorth: (recordsPerMs) => recordsPerMs * shorterMs >= STREAM_RECORDS,
+  /** `usualMs`: the time of a batch while little comes; 0: a batch never waits. */
+  constructor(clock: Pick<Clock, 'steady'>, usualMs: number) {
+    this.#usualMs = usualMs
+    this.#ms = usualMs
+    const times = { clock, countedMs: COUNTED_MS, decidedMs: DECIDED_MS }
+    this.#none = new Trial({
+      ...times,
+      firstKeptMs: COUNTED_MS,
+      count: (elapsedMs) => this.#count('none', elapsedMs),
+      isWorth: (recordsPerMs) => usualMs > 0 && recordsPerMs >= WAITING_RECORDS_PER_MS,
+      isBetter: (recordsPerMs, [before, after]) => 2 * recordsPerMs >= WAITING_GROWTH * (before + after),
+    })
+    this.#longer = new Trial({
+      ...times,
+      count: (elapsedMs) => this.#count('longer', elapsedMs),
+      isWorth: (recordsPerMs) => recordsPerMs * usualMs >= STREAM_RECORDS,
       isBetter: (recordsPerMs, [before, after]) => 2 * recordsPerMs >= KEPT_SHARE * (before + after),
     })
   }
@@ -45,14 +58,22 @@ export class GatheringTime {
 
   /** A batch has taken so many records. */
   took(records: number): void {
-    this.#records += records
-    this.#ms = this.#trial.step() ? LONGER * this.#shorterMs : this.#shorterMs
+    this.#records.none += records
+    this.#records.longer += records
+    this.#ms = this.#next()
+  }
+
+  #next(): number {
+    // One trial at a time: either would spoil the other's figures.
+    if (!this.#longer.isUnderWay && this.#none.step()) return 0
+    if (this.#none.isUnderWay) return this.#usualMs
+    return this.#longer.step() ? LONGER * this.#usualMs : this.#usualMs
   }
 
   /** The records in a ms. */
-  #count(elapsedMs: number): number {
-    const recordsPerMs = this.#records / elapsedMs
-    this.#records = 0
+  #count(trial: 'none' | 'longer', elapsedMs: number): number {
+    const recordsPerMs = this.#records[trial] / elapsedMs
+    this.#records[trial] = 0
     return recordsPerMs
   }
 }

@@ -61,7 +61,7 @@ export interface LogWriterOptions {
   readonly maximumWaitingBytes: number
   /**
    * Time from one batch to the next while more requests are to be expected, ms; a stream may get
-   * more. 0: a batch never waits.
+   * more, and publishers that wait for their acknowledgements none. 0: a batch never waits.
    */
   readonly gatherMs: number
   /** Called when a segment is complete; its index is in memory. */
