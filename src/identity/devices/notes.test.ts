@@ -21,7 +21,7 @@ async function written(dialect: Store['dialect']): Promise<number[]> {
 test('notes are written in order, in small statements in SQLite, and in larger ones in PostgreSQL', async () => {
   assert.deepEqual(
     await written('sqlite'),
-    Array.from({ length: 9 }, () => 100),
+    Array.from({ length: 36 }, () => 25),
   )
   assert.deepEqual(await written('postgres'), [400, 400, 100])
 })
@@ -39,7 +39,7 @@ test('a failure ends the writing', async () => {
 test('the writing pauses between two statements in SQLite, unless it is urgent', async () => {
   for (const [dialect, isUrgent, statements] of [
     ['sqlite', false, 1],
-    ['sqlite', true, 9],
+    ['sqlite', true, 36],
     ['postgres', false, 3],
   ] as const) {
     const clock = new TestClock()
