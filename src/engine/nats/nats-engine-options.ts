@@ -33,6 +33,9 @@ export interface NatsEngineOptions {
   readonly cacheBytes?: number
   /** Memory for requests on their way; beyond it they fail with 0x97. Default: 64 MiB. */
   readonly waitingBytes?: number
-  /** Time from one envelope to the next while several publishers are at work, ms. Default: 15. */
+  /**
+   * Time from one envelope to the next while several publishers are at work, ms; publishers that
+   * wait for their acknowledgements may get none. Default: 15.
+   */
   readonly gatherMs?: number
 }

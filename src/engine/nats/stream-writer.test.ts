@@ -121,6 +121,27 @@ describe('the writer of a stream', () => {
     assert.deepEqual(subject.acknowledged, [1, 2, 3, 4], 'the envelope before it had one request')
   })
 
+  test('gathers no more where publishers that wait for their acknowledgements send more without it', async () => {
+    const subject = new TestSubject(0)
+    let answered = -1
+    /** Ten publishers that wait, and servers that take a ms. Returns the acknowledgements. */
+    const waitFor = async (forMs: number): Promise<number> => {
+      const before = subject.acknowledged.length
+      for (let ms = 0; ms < forMs; ms += 1) {
+        if (answered < subject.acknowledged.length) {
+          answered = subject.acknowledged.length
+          subject.writer.take(answered, answered)
+          await subject.add(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+        }
+        await subject.pass(1)
+      }
+      return subject.acknowledged.length - before
+    }
+    await waitFor(1_500)
+    const acknowledged = await waitFor(1_000)
+    assert.ok(acknowledged > 400, `${acknowledged} envelopes in a second, and 200 with the gathering`)
+  })
+
   test('finds out that an envelope without an answer is stored', async () => {
     const subject = new TestSubject(0)
     subject.losesAnswers = 1

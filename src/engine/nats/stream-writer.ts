@@ -8,6 +8,7 @@
  */
 import assert from 'node:assert'
 import type { Clock } from '../../clock.ts'
+import { GatheringTime } from '../writing/gathering-time.ts'
 import { writeEnvelope } from './envelope.ts'
 import type { EnvelopeHead } from './envelope.ts'
 import type { Acknowledged, NatsLink } from './nats-link.ts'
@@ -39,6 +40,10 @@ export interface StreamWriterOptions {
   readonly lastSequence: number
   /** The number of the next envelope. */
   readonly nextNumber: number
+  /**
+   * Time from one envelope to the next while several publishers are at work, ms; publishers that
+   * wait for their acknowledgements may get none.
+   */
   readonly gatherMs: number
   /** Messages and tail of the stream, as far as they arrived. */
   readonly arrived: () => Pick<EnvelopeHead, 'messagesBefore' | 'tail'>
@@ -58,6 +63,7 @@ export interface StreamWriterOptions {
 
 export class StreamWriter {
   readonly #options: StreamWriterOptions
+  readonly #gathering: GatheringTime
   #waiting: NatsRequest[] = []
   /** By number: the requests of the envelopes that have not arrived. */
   readonly #sent = new Map<number, readonly NatsRequest[]>()
@@ -74,6 +80,7 @@ export class StreamWriter {
 
   constructor(options: StreamWriterOptions) {
     this.#options = options
+    this.#gathering = new GatheringTime(options.clock, { usualMs: options.gatherMs })
     this.#lastSequence = options.lastSequence
     this.#nextNumber = options.nextNumber
   }
@@ -128,8 +135,8 @@ export class StreamWriter {
     if (this.#isScheduled || this.#underWay !== undefined || this.#waiting.length === 0) return
     if (this.#isFenced || this.#isClosed || this.#sent.size >= MAXIMUM_SENT) return
     this.#isScheduled = true
-    const { clock, gatherMs } = this.#options
-    const waitsMs = this.#lastCount > 1 ? this.#startedAtMs + gatherMs - clock.steady() : 0
+    const { clock } = this.#options
+    const waitsMs = this.#lastCount > 1 ? this.#startedAtMs + this.#gathering.ms - clock.steady() : 0
     const run = (): void => {
       this.#isScheduled = false
       this.#sendNext()
@@ -157,6 +164,7 @@ export class StreamWriter {
     this.#underWay = underWay
     this.#startedAtMs = underWay.sinceMs
     this.#lastCount = count
+    this.#gathering.took(count)
     void this.#sendUntilOwned(underWay)
   }
 

@@ -1,6 +1,6 @@
 /**
- * How long a batch gathers requests while more are to be expected. A write and a sync cost the same
- * for ten records as for a hundred, so a stream costs less CPU time in fewer batches. Publishers
+ * How long a batch gathers requests while more are to be expected. A write costs the same for ten
+ * records as for a hundred, so a stream costs less CPU time in fewer batches. Publishers
  * that wait for each acknowledgement send less meanwhile. So other times are tried: none, which is
  * kept only where clearly more records come without a wait, and a longer one, which is kept only
  * where as many records come with it.
@@ -8,14 +8,12 @@
 import type { Clock } from '../../clock.ts'
 import { Trial } from '../../trial.ts'
 
-/** The longer time, in parts of the usual one. */
-const LONGER = 2.5
 /** The longer time is tried where so many records come within the usual one. */
 const STREAM_RECORDS = 16
 /** The longer time is kept where at least this share of the records comes with it. */
 const KEPT_SHARE = 0.9
-/** No time is tried where so many records come in a ms. */
-const WAITING_RECORDS_PER_MS = 0.5
+/** No time is tried where so many records come within the usual one. */
+const WAITING_RECORDS = 1
 /** No time is kept where so many times the records come without it. */
 const WAITING_GROWTH = 1.15
 /** Records are counted for this long by either time, ms. */
@@ -23,30 +21,39 @@ const COUNTED_MS = 200
 /** The decision holds for this long, ms. */
 const DECIDED_MS = 5_000
 
+/** Times from the beginning of one batch to the next, ms. */
+export interface GatheringTimes {
+  /** The time while little comes; 0: a batch never waits. */
+  readonly usualMs: number
+  /** The longer time. Absent: none is tried. */
+  readonly longerMs?: number
+}
+
 export class GatheringTime {
   readonly #usualMs: number
+  readonly #longerMs: number
   /** Batches that don't wait. */
   readonly #none: Trial<number>
   readonly #longer: Trial<number>
   readonly #records = { none: 0, longer: 0 }
   #ms: number
 
-  /** `usualMs`: the time of a batch while little comes; 0: a batch never waits. */
-  constructor(clock: Pick<Clock, 'steady'>, usualMs: number) {
+  constructor(clock: Pick<Clock, 'steady'>, { usualMs, longerMs = usualMs }: GatheringTimes) {
     this.#usualMs = usualMs
+    this.#longerMs = longerMs
     this.#ms = usualMs
     const times = { clock, countedMs: COUNTED_MS, decidedMs: DECIDED_MS }
     this.#none = new Trial({
       ...times,
       firstKeptMs: COUNTED_MS,
       count: (elapsedMs) => this.#count('none', elapsedMs),
-      isWorth: (recordsPerMs) => usualMs > 0 && recordsPerMs >= WAITING_RECORDS_PER_MS,
+      isWorth: (recordsPerMs) => recordsPerMs * usualMs >= WAITING_RECORDS,
       isBetter: (recordsPerMs, [before, after]) => 2 * recordsPerMs >= WAITING_GROWTH * (before + after),
     })
     this.#longer = new Trial({
       ...times,
       count: (elapsedMs) => this.#count('longer', elapsedMs),
-      isWorth: (recordsPerMs) => recordsPerMs * usualMs >= STREAM_RECORDS,
+      isWorth: (recordsPerMs) => longerMs > usualMs && recordsPerMs * usualMs >= STREAM_RECORDS,
       isBetter: (recordsPerMs, [before, after]) => 2 * recordsPerMs >= KEPT_SHARE * (before + after),
     })
   }
@@ -67,7 +74,7 @@ export class GatheringTime {
     // One trial at a time: either would spoil the other's figures.
     if (!this.#longer.isUnderWay && this.#none.step()) return 0
     if (this.#none.isUnderWay) return this.#usualMs
-    return this.#longer.step() ? LONGER * this.#usualMs : this.#usualMs
+    return this.#longer.step() ? this.#longerMs : this.#usualMs
   }
 
   /** The records in a ms. */

@@ -33,6 +33,8 @@ const ENOUGH_BYTES = 131_072
  * batch does not wait, so a lone publisher that waits for each answer is not slowed down.
  */
 const COMPANY = 1.5
+/** The time that a stream may gather for, in parts of the usual one. */
+const LONGER_GATHERING = 2.5
 /** While the disk accepts no writes, it is tried again at this interval. */
 const PROBE_MS = 1_000
 /**
@@ -97,7 +99,10 @@ export class LogWriter {
     this.#options = options
     this.#lanes = new RequestLanes(options.clock)
     this.#publisher = new BatchPublisher(options)
-    this.#gathering = new GatheringTime(options.clock, options.gatherMs)
+    this.#gathering = new GatheringTime(options.clock, {
+      usualMs: options.gatherMs,
+      longerMs: LONGER_GATHERING * options.gatherMs,
+    })
     this.#next = options.tails.slice()
   }
 
