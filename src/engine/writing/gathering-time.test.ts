@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { TestClock } from '../../clock.testing.ts'
 import { GatheringTime } from './gathering-time.ts'
 
-const TIMES = { usualMs: 2, longerMs: 5 }
+const TIMES = { usualMs: 2, longerMs: 5, growthWithoutWait: 1.15 }
 /** A batch takes that long on a disk, without gathering, ms. */
 const DISK_MS = 1
 
@@ -95,9 +95,21 @@ describe('the time for which a batch gathers', () => {
     assert.ok(longerMs > 50_000, `${longerMs} ms of a minute`)
   })
 
+  it('is the usual one where not enough more records come without a wait', () => {
+    const clock = new TestClock()
+    const gathering = new GatheringTime(clock, { usualMs: 2, growthWithoutWait: 1.5 })
+    const { 0: noneMs = 0 } = run(gathering, clock, 60_000, (ms) => (gathering.ms === 0 ? 9 : 7) * ms)
+    assert.ok(noneMs < 2_000, `${noneMs} ms of a minute`)
+  })
+
   it('is never longer where no longer time is given', () => {
     const clock = new TestClock()
-    const byTime = run(new GatheringTime(clock, { usualMs: 2 }), clock, 20_000, (ms) => 20 * ms)
+    const byTime = run(
+      new GatheringTime(clock, { usualMs: 2, growthWithoutWait: 1.15 }),
+      clock,
+      20_000,
+      (ms) => 20 * ms,
+    )
     assert.deepEqual(Object.keys(byTime), ['0', '2'])
   })
 
@@ -112,7 +124,7 @@ describe('the time for which a batch gathers', () => {
 
   it('is none for an engine that never waits', () => {
     const clock = new TestClock()
-    const gathering = new GatheringTime(clock, { usualMs: 0, longerMs: 0 })
+    const gathering = new GatheringTime(clock, { ...TIMES, usualMs: 0, longerMs: 0 })
     for (let batch = 0; batch < 1_000; batch += 1) {
       clock.advance(1)
       gathering.took(100)

@@ -1,9 +1,9 @@
 /**
  * How long a batch gathers requests while more are to be expected. A write costs the same for ten
- * records as for a hundred, so a stream costs less CPU time in fewer batches. Publishers
- * that wait for each acknowledgement send less meanwhile. So other times are tried: none, which is
- * kept only where clearly more records come without a wait, and a longer one, which is kept only
- * where as many records come with it.
+ * records as for a hundred, so a stream costs less CPU time in fewer batches. Publishers that wait
+ * for each acknowledgement send less meanwhile. So other times are tried: none, which is kept only
+ * where clearly more records come without a wait, and a longer one, which is kept only where as
+ * many records come with it.
  */
 import type { Clock } from '../../clock.ts'
 import { Trial } from '../../trial.ts'
@@ -14,8 +14,6 @@ const STREAM_RECORDS = 16
 const KEPT_SHARE = 0.9
 /** No time is tried where so many records come within the usual one. */
 const WAITING_RECORDS = 1
-/** No time is kept where so many times the records come without it. */
-const WAITING_GROWTH = 1.15
 /** Records are counted for this long by either time, ms. */
 const COUNTED_MS = 200
 /** The decision holds for this long, ms. */
@@ -27,6 +25,8 @@ export interface GatheringTimes {
   readonly usualMs: number
   /** The longer time. Absent: none is tried. */
   readonly longerMs?: number
+  /** Batches don't wait where at least so many times the records come without a wait. */
+  readonly growthWithoutWait: number
 }
 
 export class GatheringTime {
@@ -38,7 +38,7 @@ export class GatheringTime {
   readonly #records = { none: 0, longer: 0 }
   #ms: number
 
-  constructor(clock: Pick<Clock, 'steady'>, { usualMs, longerMs = usualMs }: GatheringTimes) {
+  constructor(clock: Pick<Clock, 'steady'>, { usualMs, longerMs = usualMs, growthWithoutWait }: GatheringTimes) {
     this.#usualMs = usualMs
     this.#longerMs = longerMs
     this.#ms = usualMs
@@ -48,7 +48,7 @@ export class GatheringTime {
       firstKeptMs: COUNTED_MS,
       count: (elapsedMs) => this.#count('none', elapsedMs),
       isWorth: (recordsPerMs) => recordsPerMs * usualMs >= WAITING_RECORDS,
-      isBetter: (recordsPerMs, [before, after]) => 2 * recordsPerMs >= WAITING_GROWTH * (before + after),
+      isBetter: (recordsPerMs, [before, after]) => 2 * recordsPerMs >= growthWithoutWait * (before + after),
     })
     this.#longer = new Trial({
       ...times,

@@ -35,6 +35,8 @@ const ENOUGH_BYTES = 131_072
 const COMPANY = 1.5
 /** The time that a stream may gather for, in parts of the usual one. */
 const LONGER_GATHERING = 2.5
+/** Batches don't wait where so many times the records come without a wait. */
+const GROWTH_WITHOUT_WAIT = 1.15
 /** While the disk accepts no writes, it is tried again at this interval. */
 const PROBE_MS = 1_000
 /**
@@ -102,6 +104,7 @@ export class LogWriter {
     this.#gathering = new GatheringTime(options.clock, {
       usualMs: options.gatherMs,
       longerMs: LONGER_GATHERING * options.gatherMs,
+      growthWithoutWait: GROWTH_WITHOUT_WAIT,
     })
     this.#next = options.tails.slice()
   }
