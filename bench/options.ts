@@ -33,7 +33,7 @@ export const USAGE = `npm run bench -- [options]
 
 const MAXIMUM_RUNS = 100
 const MAXIMUM_SECONDS = 600
-/** A runtime that compiles has compiled the hot paths after this time. */
+/** A runtime that compiles has compiled most of the hot paths after this time. */
 const WARM_UP_MS = 3_000
 /** The latency takes as long as the window, up to this time. */
 const MAXIMUM_LATENCY_MS = 5_000
