@@ -133,8 +133,8 @@ const told = (): readonly string[] =>
   published.map(({ payload }) => (JSON.parse(payload.toString()) as { readonly state: string }).state)
 
 describe('the watch of devices', () => {
-  it('looks at a fleet in pieces of 25 devices, with a pause after each piece', async () => {
-    for (let number = 0; number < 60; number += 1) heard(number.toString(16).padStart(16, '0'))
+  it('looks at a fleet in pieces of 100 devices, with a pause after each piece', async () => {
+    for (let number = 0; number < 250; number += 1) heard(number.toString(16).padStart(16, '0'))
     const asked: number[] = []
     const due: typeof states.due = async (atMs, limit) => {
       // Each statement takes 3 ms.
@@ -144,7 +144,7 @@ describe('the watch of devices', () => {
       return found
     }
     await createWatch({ states: { ...states, due } }).look()
-    assert.deepEqual(asked, [25, 25, 11])
+    assert.deepEqual(asked, [100, 100, 51])
     assert.deepEqual(paused, [12, 12])
   })
 
