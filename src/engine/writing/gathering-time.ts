@@ -1,9 +1,9 @@
 /**
  * How long a batch gathers requests while more are to be expected. A write costs the same for ten
  * records as for a hundred, so a stream costs less CPU time in fewer batches. Publishers that wait
- * for each acknowledgement send less meanwhile. So other times are tried: none, which is kept only
- * where clearly more records come without a wait, and a longer one, which is kept only where as
- * many records come with it.
+ * for each acknowledgement send less meanwhile. So two measures are tried: no wait, which is kept
+ * only where clearly more records come, and a longer time, which is kept only where as many records
+ * come.
  */
 import type { Clock } from '../../clock.ts'
 import { Trial } from '../../trial.ts'
@@ -12,9 +12,9 @@ import { Trial } from '../../trial.ts'
 const STREAM_RECORDS = 16
 /** The longer time is kept where at least this share of the records comes with it. */
 const KEPT_SHARE = 0.9
-/** No time is tried where so many records come within the usual one. */
+/** Batches without a wait are tried where so many records come within the usual time. */
 const WAITING_RECORDS = 1
-/** Records are counted for this long by either time, ms. */
+/** Records are counted for this long with each time, ms. */
 const COUNTED_MS = 200
 /** The decision holds for this long, ms. */
 const DECIDED_MS = 5_000
@@ -23,7 +23,7 @@ const DECIDED_MS = 5_000
 export interface GatheringTimes {
   /** The time while little comes; 0: a batch never waits. */
   readonly usualMs: number
-  /** The longer time. Absent: none is tried. */
+  /** The longer time. Absent: only the usual one, or no wait. */
   readonly longerMs?: number
   /** Batches don't wait where at least so many times the records come without a wait. */
   readonly growthWithoutWait: number
@@ -32,10 +32,9 @@ export interface GatheringTimes {
 export class GatheringTime {
   readonly #usualMs: number
   readonly #longerMs: number
-  /** Batches that don't wait. */
-  readonly #none: Trial<number>
+  readonly #noWait: Trial<number>
   readonly #longer: Trial<number>
-  readonly #records = { none: 0, longer: 0 }
+  readonly #records = { noWait: 0, longer: 0 }
   #ms: number
 
   constructor(clock: Pick<Clock, 'steady'>, { usualMs, longerMs = usualMs, growthWithoutWait }: GatheringTimes) {
@@ -43,10 +42,10 @@ export class GatheringTime {
     this.#longerMs = longerMs
     this.#ms = usualMs
     const times = { clock, countedMs: COUNTED_MS, decidedMs: DECIDED_MS }
-    this.#none = new Trial({
+    this.#noWait = new Trial({
       ...times,
       firstKeptMs: COUNTED_MS,
-      count: (elapsedMs) => this.#count('none', elapsedMs),
+      count: (elapsedMs) => this.#count('noWait', elapsedMs),
       isWorth: (recordsPerMs) => recordsPerMs * usualMs >= WAITING_RECORDS,
       isBetter: (recordsPerMs, [before, after]) => 2 * recordsPerMs >= growthWithoutWait * (before + after),
     })
@@ -65,20 +64,20 @@ export class GatheringTime {
 
   /** A batch has taken so many records. */
   took(records: number): void {
-    this.#records.none += records
+    this.#records.noWait += records
     this.#records.longer += records
     this.#ms = this.#next()
   }
 
   #next(): number {
     // One trial at a time: either would spoil the other's figures.
-    if (!this.#longer.isUnderWay && this.#none.step()) return 0
-    if (this.#none.isUnderWay) return this.#usualMs
+    if (!this.#longer.isUnderWay && this.#noWait.step()) return 0
+    if (this.#noWait.isUnderWay) return this.#usualMs
     return this.#longer.step() ? this.#longerMs : this.#usualMs
   }
 
   /** The records in a ms. */
-  #count(trial: 'none' | 'longer', elapsedMs: number): number {
+  #count(trial: 'noWait' | 'longer', elapsedMs: number): number {
     const recordsPerMs = this.#records[trial] / elapsedMs
     this.#records[trial] = 0
     return recordsPerMs
