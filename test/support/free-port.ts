@@ -2,13 +2,21 @@
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import type { Server } from 'node:net'
 
 /**
  * A free port below the range that systems assign by themselves: no other test gets it while its
  * server is stopped.
  */
 export async function freePort(): Promise<number> {
-  for (;;) {
+  const [port] = await freePorts(1)
+  return port as number
+}
+
+/** Different ports, each as `freePort` finds it. */
+export async function freePorts(count: number): Promise<number[]> {
+  const holders = new Map<number, Server>()
+  while (holders.size < count) {
     const port = randomInt(15_000, 32_000)
     const server = createServer()
     try {
@@ -18,8 +26,8 @@ export async function freePort(): Promise<number> {
       // The port is taken.
       continue
     }
-    server.close()
-    await once(server, 'close')
-    return port
+    holders.set(port, server)
   }
+  await Promise.all(Array.from(holders.values(), (holder) => once(holder.close(), 'close')))
+  return [...holders.keys()]
 }
