@@ -36,7 +36,7 @@ export async function compare(
 ): Promise<readonly Run[]> {
   const runs: Run[] = []
   for (const row of rows) {
-    for (let round = 0; round < Math.min(options.runs, row.maximumRuns); round += 1) {
+    for (let round = 0; round < Math.min(options.runs, row.maximumRuns ?? Infinity); round += 1) {
       for (const broker of participants(row)) {
         const job = row.job(broker.prepare(workspace), options.timing)
         const { answer, sync } = await measure(broker, workspace, job)

@@ -32,7 +32,6 @@ function stormRow(name: string, resumed: boolean, bound: Bound | undefined): Row
     qos: undefined,
     unit: 'ms/connection',
     bound,
-    maximumRuns: Infinity,
     openFiles: STORM_CONNECTIONS + STORM_WARM_UP + 1_000,
     job: ({ tokens }) => ({
       kind: 'storm',
@@ -58,8 +57,6 @@ function idleRow(
     qos: undefined,
     unit: 'KB each',
     bound: { kind: 'absolute', maximum: maximumKB },
-    // Memory hardly varies from run to run, and ten thousand handshakes take their time.
-    maximumRuns: 1,
     openFiles: connections + 1_000,
     job: (deployment) => ({
       kind: 'idle',

@@ -85,8 +85,6 @@ function row(scenario: ScenarioName, name: string, qos: JobQoS, bounds: Bounds, 
     qos,
     unit: 'µs/delivery',
     ...bounds,
-    // All devices of S7 must be seen once before its window begins.
-    maximumRuns: scenario === 's7' ? 2 : Infinity,
     openFiles: USUAL_OPEN_FILES,
     job: (deployment, timing) => flowJob(make(deployment), qos, timing),
     figure: cpuPerDelivery,

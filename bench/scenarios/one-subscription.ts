@@ -40,7 +40,6 @@ function row(name: string, qos: JobQoS, make: (deployment: Deployment) => FlowPa
     qos,
     unit: 'µs/delivery',
     bound,
-    maximumRuns: Infinity,
     openFiles: USUAL_OPEN_FILES,
     job: (deployment, timing) => flowJob(make(deployment), qos, timing),
     figure: cpuPerDelivery,

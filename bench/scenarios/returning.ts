@@ -21,7 +21,6 @@ export const returningRow: Row = {
   qos: undefined,
   unit: 's until all are back',
   bound: undefined,
-  maximumRuns: 2,
   // The broker may still hold the connections that were cut.
   openFiles: 2 * CONNECTIONS,
   job: (deployment, timing) => ({

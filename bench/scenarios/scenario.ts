@@ -45,8 +45,8 @@ export interface Row {
    * they are not compared.
    */
   readonly persistentMaximum?: number
-  /** The most runs that make sense: further runs hardly vary, or take long. */
-  readonly maximumRuns: number
+  /** The most runs, where each takes very long; absent: as many as are asked for. */
+  readonly maximumRuns?: number
   /** Open files that the broker and the generator need. */
   readonly openFiles: number
   readonly job: (deployment: Deployment, timing: Timing) => Job

@@ -18,7 +18,6 @@ export const waitingRow: Row = {
   unit: 'µs/delivery',
   clients: CLIENTS,
   bound: undefined,
-  maximumRuns: Infinity,
   openFiles: USUAL_OPEN_FILES,
   job: (deployment, timing) => flowJob(waiting(deployment), 1, { ...timing, latencyMs: 0 }),
   figure: cpuPerDelivery,
