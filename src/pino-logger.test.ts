@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { createPinoLogger } from './pino-logger.ts'
 import type { PinoLogger } from './pino-logger.ts'
@@ -71,4 +72,28 @@ describe('the log', () => {
     const [line = ''] = linesOf((log) => log.info({ clientId: 'a\nb level=error' }, 'connection.opened'), 'text')
     assert.match(line, /^\S+Z INFO {2}connection\.opened clientId="a\\nb level=error"\n$/)
   })
+
+  for (const [end, lines] of [
+    ['log.fatal({}, "process.failed"); process.exit(1)', 501],
+    ['process.exit()', 500],
+    ['', 500],
+  ] as const) {
+    it(`is complete on standard error when the process ends with “${end}”`, () => {
+      const script = `
+        import { createPinoLogger } from ${JSON.stringify(new URL('pino-logger.ts', import.meta.url).href)}
+        const log = createPinoLogger({ level: 'info', format: 'json' })
+        for (let number = 0; number < 500; number += 1) log.info({ number }, 'thing.done')
+        ${end}`
+      const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })
+      const numbers = stderr
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { number?: number }).number)
+      assert.deepEqual(
+        numbers.slice(0, 500),
+        Array.from({ length: 500 }, (_, number) => number),
+      )
+      assert.equal(numbers.length, lines)
+    })
+  }
 })

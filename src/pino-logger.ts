@@ -7,6 +7,7 @@
  */
 import { pino } from 'pino'
 import type { Level, Logger as Pino } from 'pino'
+import { GatheredLines } from './gathered-lines.ts'
 
 /** The program's logger. The composition makes a child of it for each room. */
 export type PinoLogger = Pino
@@ -84,10 +85,6 @@ export function createPinoLogger(
   )
 }
 
-/** Lines gather for this long before they are written: each write by another thread costs 50 µs. */
-const GATHER_MS = 50
-/** Lines are written earlier than after `GATHER_MS` when there are this many bytes. */
-const GATHER_BYTES = 16_000
 /** The most bytes that wait for a slow reader of standard error; later lines are lost. */
 const MAXIMUM_WAITING_BYTES = 16 * 1024 * 1024
 
@@ -95,39 +92,41 @@ const MAXIMUM_WAITING_BYTES = 16 * 1024 * 1024
 let standardError: (LogDestination & { flushSync(): void }) | undefined
 
 function openStandardError(): LogDestination & { flushSync(): void } {
-  const stream = pino.destination({
-    dest: 2,
-    sync: false,
-    minLength: GATHER_BYTES,
-    maxLength: MAXIMUM_WAITING_BYTES,
-  })
+  const stream = pino.destination({ dest: 2, sync: false, maxLength: MAXIMUM_WAITING_BYTES })
   // Standard error is gone (a closed terminal, a dead pipe): there is no place left to report that.
   stream.on('error', () => {})
+  const lines = new GatheredLines({ after: afterIfRunning }, (text) => {
+    try {
+      stream.write(text)
+    } catch {
+      // Standard error is gone, as above.
+    }
+  })
   const flushSync = () => {
     try {
       stream.flushSync()
+      // `stream` would write them in the background, which has no time before the end.
+      writeLast(lines.take())
     } catch {
       // Standard error is gone, as above.
     }
   }
   process.on('exit', flushSync)
-  let isGathering = false
-  const flush = () => {
-    isGathering = false
-    try {
-      // With a callback, pino also writes the lines that came during a write.
-      stream.flush(() => {})
-    } catch {
-      // Standard error is gone, as above.
-    }
-  }
-  const write = (line: string) => {
-    stream.write(line)
-    if (isGathering) return
-    isGathering = true
-    setTimeout(flush, GATHER_MS).unref()
-  }
-  return { write, flushSync }
+  return { write: (line) => lines.add(line), flushSync }
+}
+
+/** Writes the text to standard error before it returns. */
+function writeLast(text: string): void {
+  const stream = pino.destination({ dest: 2, sync: true })
+  stream.on('error', () => {})
+  stream.write(text)
+}
+
+/** As `Clock.after` has it. The program does not wait for it before it ends. */
+function afterIfRunning(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms)
+  timer.unref()
+  return () => clearTimeout(timer)
 }
 
 /**
