@@ -2,6 +2,7 @@
 import type { Limits, TenantLimitsOf } from '../ports/limits.ts'
 import type { SteadyMs } from '../../clock.ts'
 import type { OrganizationBounds } from '../../organization-bounds.ts'
+import { SmallMap } from '../../small-map.ts'
 import { hasExpired, sizeOfMessage } from '../ports/message.ts'
 import type { Message, MessageFields } from '../ports/message.ts'
 import { OVER_BUDGET } from '../memory/memory-budget.ts'
@@ -11,7 +12,7 @@ import type { Holding } from '../sessions/holdings.ts'
 import { tenantOfKey } from '../sessions/sessions.ts'
 
 class Node {
-  readonly children = new Map<string, Node>()
+  readonly children = new SmallMap<string, Node>()
   message: Message | undefined = undefined
   /** The tenant that the message is counted for. */
   tenant = ''

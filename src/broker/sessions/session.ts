@@ -6,6 +6,7 @@ import type { QoS } from '../../mqtt/packet.ts'
 import type { DispatchWatcher } from '../ports/consumer.ts'
 import { matches } from '../../mqtt/topic-filter.ts'
 import type { SteadyMs } from '../../clock.ts'
+import { SmallMap } from '../../small-map.ts'
 import type { Deadline } from './deadlines.ts'
 import type { Cursor } from './log-places.ts'
 import type { StateChange } from '../ports/engine.ts'
@@ -143,7 +144,8 @@ export class Session implements Reader, Deadline {
   connection: SessionLink | undefined = undefined
   /** Seconds for which the Session outlives its connection. The limits have cut Infinity before. */
   expirySeconds = 0
-  readonly subscriptions = new Map<string, Subscription>()
+  /** By Topic Filter. */
+  readonly subscriptions = new SmallMap<string, Subscription>()
   readonly groups = new Set<SharedGroup>()
   /** Bytes of the messages in flight. */
   inflightBytes = 0

@@ -1,15 +1,18 @@
 /** Topic Filters with their readers, as a trie by topic level. */
+import { SmallMap } from '../../small-map.ts'
 import type { Session, Subscription } from './session.ts'
 import type { SharedGroup } from './shared-group.ts'
 
 /** The readers of one Topic Filter, and the next levels. */
 export class TrieNode {
-  readonly children = new Map<string, TrieNode>()
-  sessions: Map<Session, Subscription> | undefined = undefined
+  /** Undefined: none. Most nodes have one child. */
+  children: SmallMap<string, TrieNode> | undefined = undefined
+  /** Undefined: none. Most Topic Filters have one Session. */
+  sessions: SmallMap<Session, Subscription> | undefined = undefined
   groups: Set<SharedGroup> | undefined = undefined
 
   get isEmpty(): boolean {
-    return this.children.size === 0 && this.sessions === undefined && this.groups === undefined
+    return this.children === undefined && this.sessions === undefined && this.groups === undefined
   }
 }
 
@@ -20,7 +23,7 @@ export class TopicTrie {
   find(topicFilter: string): TrieNode | undefined {
     let node: TrieNode | undefined = this.#root
     for (const level of topicFilter.split('/')) {
-      node = node.children.get(level)
+      node = node.children?.get(level)
       if (node === undefined) return undefined
     }
     return node
@@ -28,7 +31,7 @@ export class TopicTrie {
 
   addSession(topicFilter: string, session: Session, subscription: Subscription): void {
     const node = this.#make(topicFilter)
-    node.sessions ??= new Map()
+    node.sessions ??= new SmallMap()
     node.sessions.set(session, subscription)
   }
 
@@ -60,9 +63,10 @@ export class TopicTrie {
   #make(topicFilter: string): TrieNode {
     let node = this.#root
     for (const level of topicFilter.split('/')) {
-      let child = node.children.get(level)
+      let child = node.children?.get(level)
       if (child === undefined) {
         child = new TrieNode()
+        node.children ??= new SmallMap()
         node.children.set(ownText(level, topicFilter), child)
       }
       node = child
@@ -74,14 +78,15 @@ export class TopicTrie {
     const path: { readonly parent: TrieNode; readonly level: string }[] = []
     let node = this.#root
     for (const level of topicFilter.split('/')) {
-      const child = node.children.get(level)
+      const child = node.children?.get(level)
       if (child === undefined) return
       path.push({ parent: node, level })
       node = child
     }
     remove(node)
     for (let step = path.pop(); step !== undefined && node.isEmpty; step = path.pop()) {
-      step.parent.children.delete(step.level)
+      step.parent.children?.delete(step.level)
+      if (step.parent.children?.size === 0) step.parent.children = undefined
       node = step.parent
     }
   }
@@ -94,17 +99,17 @@ function visit(node: TrieNode, levels: readonly string[], depth: number, take: (
   const wild = depth > 0 || !(levels[0] as string).startsWith('$')
   if (wild) {
     // `#` matches its parent level too [MQTT-4.7.1-2].
-    const rest = children.get('#')
+    const rest = children?.get('#')
     if (rest !== undefined) take(rest)
   }
   if (depth === levels.length) {
     take(node)
     return
   }
-  const exact = children.get(levels[depth] as string)
+  const exact = children?.get(levels[depth] as string)
   if (exact !== undefined) visit(exact, levels, depth + 1, take)
   if (wild) {
-    const single = children.get('+')
+    const single = children?.get('+')
     if (single !== undefined) visit(single, levels, depth + 1, take)
   }
 }
