@@ -1,27 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { createRandom } from '../test/support/random.ts'
 import { SmallMap } from './small-map.ts'
 
 const KEYS = ['a', 'b', 'c', 'd'] as const
 
-/** A generator of numbers below `bound`, the same ones in each run (Lehmer). */
-function createRandom(): (bound: number) => number {
-  let state = 1
-  return (bound) => {
-    state = (state * 48_271) % 2_147_483_647
-    return state % bound
-  }
-}
-
 describe('a small map', () => {
   it('answers as a Map does, whatever was set and deleted before', () => {
-    const random = createRandom()
+    const random = createRandom(1)
     const small = new SmallMap<string, number>()
     const map = new Map<string, number>()
     const sizes = new Set<number>()
     for (let step = 0; step < 5_000; step += 1) {
-      const key = KEYS[random(KEYS.length)] as string
-      if (random(2) === 0) {
+      const key = KEYS[Math.floor(random() * KEYS.length)] as string
+      if (random() < 0.5) {
         small.set(key, step)
         map.set(key, step)
       } else assert.equal(small.delete(key), map.delete(key))
