@@ -74,6 +74,15 @@ describe('a memory', () => {
     assert.deepEqual(memory.of('a'), fact(3))
   })
 
+  it('gives a value that its caller has read, until a change', () => {
+    const { memory, pending } = open()
+    memory.note('a', fact(1))
+    assert.deepEqual(memory.of('a'), fact(1))
+    assert.equal(pending.length, 0)
+    memory.forget('a')
+    assert.equal(memory.get('a'), undefined)
+  })
+
   it('asks no source that answers at once while an earlier look-up gathers changes', async () => {
     let isBusy = true
     const asked = Promise.withResolvers<Fact | undefined>()

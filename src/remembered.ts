@@ -111,6 +111,14 @@ export class Remembered<Seen, Asked = void> {
     return seen
   }
 
+  /**
+   * Remembers a value that the caller has read at its source in this turn of the event loop: no
+   * change is newer.
+   */
+  note(id: string, value: Exclude<Seen, undefined>): void {
+    this.#remember(id, value, NO_AMENDMENTS)
+  }
+
   /** A look-up that throws rejects as one that fails later. */
   #lookNow(id: string, asked: Asked): Seen | Promise<Seen> {
     try {

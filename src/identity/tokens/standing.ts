@@ -60,7 +60,12 @@ export interface Standings {
   /** The three ids come from one token: its signature has been verified. */
   ofAccess(userId: string, organizationId: string, tokenId: string): Promise<AccessStanding>
   /**
-   * The same for a token of an API key. Undefined: no such token is known for the key and the
+   * Remembers the standing of a token for the next `ofAccess`. The caller has read it in this turn
+   * of the event loop: an older one could undo a change.
+   */
+  noteAccess(tokenId: string, standing: AccessStanding): void
+  /**
+   * The standing of a token of an API key. Undefined: no such token is known for the key and the
    * organization, or the organization was removed.
    */
   ofKeyToken(apiKeyId: string, organizationId: string, tokenId: string): Promise<KeyTokenStanding | undefined>
@@ -101,6 +106,9 @@ export function createStandings(store: Store, changes: Changes): Standings {
       const touching = store.beInTouch()
       if (touching !== undefined) await touching
       return accesses.of(tokenId, { userId, organizationId })
+    },
+    noteAccess(tokenId, standing) {
+      accesses.note(tokenId, standing)
     },
     async ofKeyToken(apiKeyId, organizationId, tokenId) {
       const touching = store.beInTouch()
@@ -146,7 +154,8 @@ function createAccessLook(store: Store): (tokenId: string, holder: TokenHolder) 
   }
 }
 
-function accessOf(row: AccessRow | undefined): AccessStanding {
+/** The standing that the row says; without a row, the user does not exist. */
+export function accessOf(row: AccessRow | undefined): AccessStanding {
   const isAdmin = row?.is_admin === 1
   const isMember = isAdmin || typeof row?.member_is_read_only === 'number'
   return {
@@ -175,9 +184,10 @@ async function findKeyToken(
   return row && { generation: row.api_key_generation ?? 0, scope: readScope(row.scope) }
 }
 
-interface AccessRow {
-  readonly is_active: number
-  readonly is_admin: number
+/** The members of the registry's rows that decide how a token stands. */
+export interface AccessRow {
+  readonly is_active: number | null
+  readonly is_admin: number | null
   readonly organization_exists: number | null
   /** Null: the user is no member. */
   readonly member_is_read_only: number | null
