@@ -157,7 +157,8 @@ function withoutSecretTexts(line: string): string {
 /** The fields with the values of secret keys replaced; the same object when there are none. */
 function withoutSecrets(fields: Record<string, unknown>, depth: number): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined
-  for (const [key, value] of Object.entries(fields)) {
+  for (const key of Object.keys(fields)) {
+    const value = fields[key]
     const kept = SECRET_KEYS.has(key) ? REDACTED : withoutSecretsWithin(value, depth)
     if (kept === value) continue
     copy ??= { ...fields }
