@@ -6,7 +6,7 @@
 import { createInbox, headers } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { JetStreamApiError, jetstreamManager } from '@nats-io/jetstream'
-import type { DirectBatchOptions, JetStreamManager, StoredMsg, StreamConfig } from '@nats-io/jetstream'
+import type { BatchCallback, DirectBatchOptions, JetStreamManager, StoredMsg, StreamConfig } from '@nats-io/jetstream'
 import { readEnvelopeHead } from './envelope.ts'
 import type { EnvelopeHead } from './envelope.ts'
 import { later } from '../../clock.ts'
@@ -179,18 +179,20 @@ export class NatsLink {
   }
 
   async #batch(stream: string, query: DirectBatchOptions): Promise<StoredEnvelope[]> {
-    const found: StoredEnvelope[] = []
-    const messages = await this.manager.direct.getBatch(stream, query)
-    // A server that ends within a batch leaves it without an end.
-    const cancel = this.#clock.after(BATCH_MS, () => messages.stop(new Error('the servers of NATS do not answer')))
-    try {
-      for await (const message of messages) found.push(stored(message))
-    } catch (error) {
-      if (found.length === 0 && !isNotFound(error)) throw error
-    } finally {
-      cancel()
+    const found: StoredMsg[] = []
+    const { promise: ended, resolve: end } = Promise.withResolvers<Error | undefined>()
+    // Without a callback the client keeps the subscription of the batch for five seconds.
+    const callback: BatchCallback<StoredMsg> = (done, message) => {
+      if (done === null) found.push(message)
+      else end(done.err)
     }
-    return found
+    const reading = await this.manager.direct.getBatch(stream, { ...query, callback })
+    // A server that ends within a batch leaves it without an end.
+    const cancel = this.#clock.after(BATCH_MS, () => reading.stop(new Error('the servers of NATS do not answer')))
+    const error = await ended
+    cancel()
+    if (error !== undefined && found.length === 0 && !isNotFound(error)) throw error
+    return found.map(stored)
   }
 
   #answer(message: Msg): void {
@@ -230,6 +232,6 @@ function stored(message: StoredMsg): StoredEnvelope {
   return { sequence: seq, subject, ownedAtMs: msOf(timestamp), bytes }
 }
 
-function isNotFound(error: unknown): boolean {
-  return error instanceof Error && /not found|no results|404/i.test(error.message)
+function isNotFound(error: Error): boolean {
+  return /not found|no results|404/i.test(error.message)
 }
