@@ -55,7 +55,7 @@ async function run({ scenarios, qos, runs: rounds, timing, brokers: choice, writ
     { runs: rounds, timing },
     (done) => console.log(runLine(done, units.get(done.row) ?? '')),
   )
-  const text = report(runs, { rows, brokers, seconds: timing.measureMs / 1000, date: new Date() })
+  const text = report(runs, { rows, brokers, timing, date: new Date() })
   console.log(`\n${text}`)
   const faults = faultsOf(runs)
   if (faults > 0) console.error(`Fieldgate: ${faults} runs with a fault.`)

@@ -10,14 +10,27 @@ test('without arguments the service is compared in every scenario', () => {
   assert.deepEqual(options.scenarios, ['s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9', 's10'])
   assert.deepEqual(options.brokers, { named: [], withDefaults: true })
   assert.deepEqual(options.qos, [0, 1])
+  assert.equal(options.timing.warmUpMs, 3000)
 })
 
 test('names are taken in any case and order, each once', () => {
-  const options = parseOptions(['--scenarios', 'S3,s1,s3', '--brokers', 'mosquitto', '--seconds', '2', '--qos', '1'])
+  const options = parseOptions([
+    '--scenarios',
+    'S3,s1,s3',
+    '--brokers',
+    'mosquitto',
+    '--seconds',
+    '2',
+    '--warm-up',
+    '12',
+    '--qos',
+    '1',
+  ])
   assert.ok(options !== undefined && !('fault' in options))
   assert.deepEqual(options.scenarios, ['s1', 's3'])
   assert.deepEqual(options.brokers, { named: ['mosquitto'], withDefaults: false })
   assert.equal(options.timing.measureMs, 2000)
+  assert.equal(options.timing.warmUpMs, 12_000)
   assert.deepEqual(options.qos, [1])
 })
 
@@ -45,6 +58,7 @@ test('a wrong argument is named', () => {
     [['--runs', '0'], '--runs'],
     [['--runs', '1.5'], '--runs'],
     [['--seconds', 'x'], '--seconds'],
+    [['--warm-up', '0'], '--warm-up'],
     [['--fast'], '--fast'],
   ] as const) {
     const options = parseOptions(args)

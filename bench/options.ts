@@ -27,14 +27,16 @@ export const USAGE = `npm run bench -- [options]
   --qos 0,1              default: 0,1
   --runs N               rounds, in each of which every broker has its turn; default: 3
   --seconds N            of the measured window; default: 4
+  --warm-up N            seconds of load before the window; default: 3
   --write FILE           put the figures into that document, between its markers
   --help
 `
 
 const MAXIMUM_RUNS = 100
 const MAXIMUM_SECONDS = 600
-/** A runtime that compiles has compiled most of the hot paths after this time. */
-const WARM_UP_MS = 3_000
+/** A runtime that compiles has compiled most of the hot paths after this time, s. */
+const WARM_UP = '3'
+const MAXIMUM_WARM_UP_SECONDS = 60
 /** The latency takes as long as the window, up to this time. */
 const MAXIMUM_LATENCY_MS = 5_000
 
@@ -49,12 +51,14 @@ export function parseOptions(args: readonly string[]): BenchOptions | { readonly
         qos: { type: 'string', default: '0,1' },
         runs: { type: 'string', default: '3' },
         seconds: { type: 'string', default: '4' },
+        'warm-up': { type: 'string', default: WARM_UP },
         write: { type: 'string' },
         help: { type: 'boolean', default: false },
       },
     })
     if (values.help) return undefined
     const measureMs = 1000 * numberOf('--seconds', values.seconds, 0.1, MAXIMUM_SECONDS)
+    const warmUpMs = 1000 * numberOf('--warm-up', values['warm-up'], 0.1, MAXIMUM_WARM_UP_SECONDS)
     const runs = numberOf('--runs', values.runs, 1, MAXIMUM_RUNS)
     if (!Number.isInteger(runs)) throw new Error('--runs must be a whole number')
     return {
@@ -62,7 +66,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | { readonly
       brokers: chosenBrokers(values.brokers),
       qos: chosen('--qos', values.qos, ['0', '1']).map((text) => (text === '0' ? 0 : 1)),
       runs,
-      timing: { warmUpMs: WARM_UP_MS, measureMs, latencyMs: Math.min(measureMs, MAXIMUM_LATENCY_MS) },
+      timing: { warmUpMs, measureMs, latencyMs: Math.min(measureMs, MAXIMUM_LATENCY_MS) },
       write: values.write,
     }
   } catch (error) {

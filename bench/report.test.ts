@@ -11,6 +11,7 @@ import { standingOf } from './standings.ts'
 const rows = ROWS.filter(({ scenario, qos }) => (scenario === 's1' && qos === 0) || (scenario === 's3' && qos === 1))
 const [fanIn, pairs] = rows as [Row, Row]
 const latency = { p50: 1, p99: 2, maximum: 3 }
+const timing = { warmUpMs: 3000, measureMs: 1000, latencyMs: 1000 }
 
 function run(broker: BrokerName, round: number, figure: number, row = fanIn): Run {
   const result = {
@@ -47,7 +48,7 @@ function kind(name: BrokerName): BrokerKind {
   return BROKERS.find((broker) => broker.name === name) as BrokerKind
 }
 
-const text = report(runs, { rows, brokers: BROKERS, seconds: 1, date: new Date(0) })
+const text = report(runs, { rows, brokers: BROKERS, timing, date: new Date(0) })
 
 /** The cells of the line of the table of standings. */
 function standings({ title }: Row, name: BrokerName): string[] {
@@ -122,7 +123,7 @@ test('clients that come back at once have their own table', () => {
   const result = { kind: 'return', seconds: 4, connections: 10, failedAttempts: 7, brokerCpuNs: 2e9, latency } as const
   const outcome = { ok: true, figure: row.figure(result), result, sync: undefined } as const
   const returned = [{ row: row.title, broker: 'mosquitto', round: 0, outcome }] as const
-  const page = report(returned, { rows: [row], brokers: [kind('mosquitto')], seconds: 1, date: new Date(0) })
+  const page = report(returned, { rows: [row], brokers: [kind('mosquitto')], timing, date: new Date(0) })
   assert.match(page, /\| S9 .+ \| s until all are back \| 4\.00 +\| 1 /)
   assert.match(page, /\| S9 .+ \| mosquitto \| 4\.00 +\| 7 +\| 2\.00 +\| 1\.00 +\| 2\.00 +\| 3\.00 /)
 })

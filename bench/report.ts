@@ -5,7 +5,7 @@ import type { BrokerKind } from './brokers/broker.ts'
 import { runtimeVersions } from './brokers/runtimes.ts'
 import type { Run } from './compare.ts'
 import { table } from './markdown.ts'
-import type { Row } from './scenarios/scenario.ts'
+import type { Row, Timing } from './scenarios/scenario.ts'
 import { STANDING_COLUMNS, standingRows } from './standings.ts'
 import {
   FLOW_COLUMNS,
@@ -23,7 +23,7 @@ const MARKERS = { begin: '<!-- figures: npm run bench -- --write -->', end: '<!-
 export interface Circumstances {
   readonly rows: readonly Row[]
   readonly brokers: readonly BrokerKind[]
-  readonly seconds: number
+  readonly timing: Timing
   readonly date: Date
 }
 
@@ -77,7 +77,7 @@ export function withFigures(document: string, figures: string): string {
   return `${document.slice(0, begin + MARKERS.begin.length)}\n\n${figures}\n${document.slice(end)}`
 }
 
-function circumstancesText({ brokers, seconds, date }: Circumstances): string {
+function circumstancesText({ brokers, timing, date }: Circumstances): string {
   const [cpu] = cpus()
   const machine = `${cpus().length} × ${cpu?.model ?? 'unknown CPU'}, ${Math.round(totalmem() / 2 ** 30)} GB, Linux ${release()}`
   const versions = [...brokers.map(({ title, version }) => `${title}: ${version()}`), ...runtimeVersions()]
@@ -86,7 +86,7 @@ function circumstancesText({ brokers, seconds, date }: Circumstances): string {
     `- Date: ${date.toISOString().slice(0, 10)}${commit === '' ? '' : `, at commit ${commit}`}`,
     `- Machine: ${machine}; brokers and load generator share it`,
     `- Versions: ${versions.join('; ')}`,
-    `- Measured window: ${seconds} s of each run`,
+    `- Measured window: ${timing.measureMs / 1000} s of each run, after ${timing.warmUpMs / 1000} s of load`,
   ].join('\n')
 }
 
