@@ -79,6 +79,14 @@ describe('a read of envelopes', { skip: 'missing' in program ? program.missing :
   const textsFrom = async (sequence: number, count: number): Promise<readonly string[]> =>
     (await link.read('s', sequence, count)).map(({ bytes }) => bytes.toString())
 
+  /** The subscriptions that the server has of all clients. */
+  const subscriptions = async (): Promise<number> => {
+    // The server has taken all earlier commands when it answers.
+    await connection.flush()
+    const page = (await (await fetch(`${servers.monitors[0]}/connz`)).json()) as ConnectionsPage
+    return page.connections.reduce((sum, one) => sum + one.subscriptions, 0)
+  }
+
   it('gives as many as are asked for, and none after the last one', async () => {
     assert.deepEqual(await textsFrom(1, 2), ['one', 'two'])
     assert.deepEqual(await textsFrom(2, 10), ['two', 'three'])
@@ -94,12 +102,6 @@ describe('a read of envelopes', { skip: 'missing' in program ? program.missing :
   })
 
   it('leaves no subscription at the server', async () => {
-    const subscriptions = async (): Promise<number> => {
-      // The server has taken all earlier commands when it answers.
-      await connection.flush()
-      const page = (await (await fetch(`${servers.monitors[0]}/connz`)).json()) as ConnectionsPage
-      return page.connections.reduce((sum, one) => sum + one.subscriptions, 0)
-    }
     const first = await subscriptions()
     for (let sequence = 1; sequence <= 4; sequence += 1) await link.read('s', sequence, 10)
     assert.equal(await subscriptions(), first)
