@@ -7,7 +7,8 @@
  */
 import { pino } from 'pino'
 import type { Level, Logger as Pino } from 'pino'
-import { GatheredLines } from './gathered-lines.ts'
+import { BackgroundLines } from './background-lines.ts'
+import { systemClock } from './clock.ts'
 
 /** The program's logger. The composition makes a child of it for each room. */
 export type PinoLogger = Pino
@@ -95,24 +96,18 @@ function openStandardError(): LogDestination & { flushSync(): void } {
   const stream = pino.destination({ dest: 2, sync: false, maxLength: MAXIMUM_WAITING_BYTES })
   // Standard error is gone (a closed terminal, a dead pipe): there is no place left to report that.
   stream.on('error', () => {})
-  const lines = new GatheredLines({ after: afterIfRunning }, (text) => {
-    try {
-      stream.write(text)
-    } catch {
-      // Standard error is gone, as above.
-    }
-  })
-  const flushSync = () => {
-    try {
-      stream.flushSync()
-      // `stream` would write them in the background, which has no time before the end.
-      writeLast(lines.take())
-    } catch {
-      // Standard error is gone, as above.
-    }
-  }
-  process.on('exit', flushSync)
-  return { write: (line) => lines.add(line), flushSync }
+  const lines = new BackgroundLines(
+    {
+      write: (text) => void stream.write(text),
+      flushSync: () => stream.flushSync(),
+      onIdle: (listener) => stream.on('drain', listener).on('error', listener),
+    },
+    { after: afterIfRunning, rest: (ms) => systemClock.rest(ms) },
+    writeLast,
+  )
+  // Pino's own listener does not wait for a text that is under way.
+  process.prependListener('exit', () => lines.flushSync())
+  return { write: (line) => lines.write(line), flushSync: () => lines.flushSync() }
 }
 
 /** Writes the text to standard error before it returns. */
