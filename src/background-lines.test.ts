@@ -43,6 +43,8 @@ describe('background lines', () => {
     lines.write('b\n')
     lines.flushSync()
     assert.deepEqual(done, ['background a\n', 'rest 100', 'flush', 'last b\n'])
+    lines.flushSync()
+    assert.deepEqual(done.slice(4), ['flush', 'last '], 'it had its time')
   })
 
   it('do not wait at the end when no text is under way', () => {

@@ -53,6 +53,7 @@ export class BackgroundLines {
     try {
       // The process must not end before the other thread has written, and no line may overtake.
       if (this.#isUnderWay) this.#clock.rest(UNDER_WAY_MS)
+      this.#isUnderWay = false
       this.#stream.flushSync()
       this.#writeLast(this.#lines.take())
     } catch {
@@ -61,9 +62,9 @@ export class BackgroundLines {
   }
 
   #write(text: string): void {
-    this.#isUnderWay = true
     try {
       this.#stream.write(text)
+      this.#isUnderWay = true
     } catch {
       // As above.
     }
